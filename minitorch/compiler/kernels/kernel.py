@@ -11,6 +11,7 @@ from ...graph.cost import in_units
 from ...ir import Node
 from ..codegen import machine
 from ..codegen.emit import emit
+from ..fusion.cost_model import work
 from ..loop_ir.expressions import Expression, Load
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
@@ -110,14 +111,33 @@ class Kernel:
         )
 
     @cached_property
+    def operations(self) -> count.Operations:
+        """What it computes, as its loops are scheduled: with all that it computes repeatedly."""
+        if self.loops is None:
+            return count.Operations(sum(map(cost.flops, self.nodes)), sum(map(cost.transcendentals, self.nodes)))
+        return count.operations(self.loops, self._packings)
+
+    def _packings(self, number: int) -> dict[str, Packed]:
+        """The arrays that one of its nests packs operands into, by name."""
+        assert self.loops is not None
+        procedure = procedures(self.compiled[0], self.target, self.own)[number]
+        schedule = chosen(self.compiled[0], self.target, self.own)[number]
+        return {each.name: each for each in count.packed(procedure, schedule)}
+
+    @property
+    def work_ratio(self) -> float:
+        """Its arithmetic, as a multiple of that of its nodes, each computed once: more than 1 is recomputation."""
+        return self.operations.work / max(1, sum(map(work, self.nodes)))
+
+    @property
     def flops(self) -> int:
         """Arithmetic operations on elements, transcendental functions not counted."""
-        return sum(map(cost.flops, self.nodes)) if self.loops is None else count.operations(self.loops)[0]
+        return self.operations.arithmetic
 
-    @cached_property
+    @property
     def transcendentals(self) -> int:
-        """Elements of exp, log, sqrt and the like."""
-        return sum(map(cost.transcendentals, self.nodes)) if self.loops is None else count.operations(self.loops)[1]
+        """Elements of exp, log and the like."""
+        return self.operations.special
 
     @cached_property
     def source(self) -> str:

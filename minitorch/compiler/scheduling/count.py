@@ -1,16 +1,23 @@
-"""Counts from loops: the elements that a kernel reads and writes, and the operations that it carries out."""
+"""Counts from loops: the elements that a kernel reads and writes, and the operations that it carries out.
+
+Fusing recomputes: a part of a concatenation is computed for all of its elements, an operand of a product as often as it
+is packed, an element of an image for every place in a filter. So the operations of a kernel may be more than those of
+its nodes, each by itself.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ...graph.cost import FREE, TRANSCENDENTAL
-from ..loop_ir.expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum
+from ..fusion.cost_model import EXPENSIVE, OPERATION
+from ..loop_ir.expressions import Apply, Choose, Expression, Inside, Load, Position, Scratch, Sum
 from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
 from ..loop_ir.loops import LoopKernel, Nest, Reduce, Write
-from ..loop_ir.tree import For, If, Local, Procedure, Store, allocated, loaded
+from ..loop_ir.tree import Allocate, For, If, Local, Procedure, Store, allocated, loaded
 from .contractions import gemm
 from .contractions.attention import Attention, Output, recognise
 from .rewrite import Rewrite
@@ -23,28 +30,48 @@ class Packed:
     Attributes:
         name: of the array.
         size: its bytes.
-        per_call: the bytes that are stored to it in a call; 0 if it is filled once, when the program is loaded.
+        elements: how many are stored to it in a call; none if it is filled once, when the program is loaded.
+        itemsize: bytes of one.
+        fills: how often it is filled in a call.
     """
 
     name: str
     size: int
-    per_call: int
+    elements: int
+    itemsize: int
+    fills: int = 0
+
+    def times(self, elements: int) -> int:
+        """How often so many different elements are packed: the array is filled for each block, and again."""
+        return max(1, self.fills // -(-elements * self.itemsize // self.size))
+
+    @property
+    def per_call(self) -> int:
+        """The bytes that are stored to it in a call."""
+        return self.elements * self.itemsize
 
 
 def packed(procedure: Procedure, schedule: Iterable[Rewrite]) -> list[Packed]:
     """The arrays that the rewrites `pack` of a schedule have made."""
     names = {each.arguments()["into"] for each in schedule if each.name == "pack"}
     arrays, _, body = loaded(procedure)
-    found = [Packed(each.name, each.size * each.dtype.itemsize, 0) for each in arrays if each.name in names]
+    found = [_packed(each, 0) for each in arrays if each.name in names]
     local = {each: 0 for each in allocated(body) if each.name in names}
+    fills = dict(local)
     pending = [(each, 1) for each in body]
     while pending:
         at, times = pending.pop()
         if isinstance(at, (For, If)):
             pending += [(each, times * (at.variable.extent if isinstance(at, For) else 1)) for each in at.body]
+        elif isinstance(at, Allocate) and at.local in fills:
+            fills[at.local] += times
         elif isinstance(at, Store) and at.array in local and isinstance(at.array, Local):
-            local[at.array] += times * at.array.dtype.itemsize
-    return [*found, *(Packed(each.name, each.size * each.dtype.itemsize, count) for each, count in local.items())]
+            local[at.array] += times
+    return [*found, *(_packed(each, count, fills[each]) for each, count in local.items())]
+
+
+def _packed(array: Local, elements: int, fills: int = 0) -> Packed:
+    return Packed(array.name, array.size * array.dtype.itemsize, elements, array.dtype.itemsize, fills)
 
 
 class _Variables:
@@ -109,33 +136,64 @@ def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
     ]
 
 
-def operations(kernel: LoopKernel) -> tuple[int, int]:
-    """How many elements arithmetic is done on, and how many exp, log and the like are taken of.
+@dataclass(frozen=True)
+class Operations:
+    """The elements that something is done with, by kind.
 
-    Counted as in `minitorch.graph.cost`, but from the loops: what does not change along a loop is computed once, and
-    what two loops compute counts twice. Tiles count once, those that are passed over too, and so does what is computed
-    of them. What is done with the operands of a matrix product counts once for each element: they are packed.
+    Attributes:
+        arithmetic: in one or several operations, each counted; comparisons included.
+        special: exp, log and the like.
+        choices: the elements of paddings, and those of concatenations for each part.
     """
-    counts = [_nest_operations(nest) for nest in kernel.nests]
-    return sum(arithmetic for arithmetic, _ in counts), sum(special for _, special in counts)
+
+    arithmetic: int = 0
+    special: int = 0
+    choices: int = 0
+
+    def __add__(self, other: Operations) -> Operations:
+        """All of both."""
+        return Operations(
+            self.arithmetic + other.arithmetic, self.special + other.special, self.choices + other.choices
+        )
+
+    @property
+    def work(self) -> int:
+        """Picoseconds of arithmetic, as `fusion.cost_model.work` counts those of a node."""
+        return (self.arithmetic + self.choices) * OPERATION + self.special * EXPENSIVE
 
 
-def _nest_operations(nest: Nest) -> tuple[int, int]:
+def operations(kernel: LoopKernel, packings: Callable[[int], Mapping[str, Packed]] | None = None) -> Operations:
+    """The operations of a kernel, counted from its loops.
+
+    What does not change along a loop is computed once, and what two loops compute counts twice. Tiles count once, those
+    that are passed over too, and so does what is computed of them.
+
+    Args:
+        kernel: the loops.
+        packings: ``packings(number)``, the arrays that a nest packs operands into, by name; if it is a matrix product,
+            what is done with the operands counts as often as they are packed. Without it, it counts once.
+    """
+    found = Operations()
+    for number, nest in enumerate(kernel.nests):
+        found += _nest_operations(nest, packings and partial(packings, number))
+    return found
+
+
+def _nest_operations(nest: Nest, packings: Callable[[], Mapping[str, Packed]] | None) -> Operations:
     counter = _Operations(nest.rows)
     attention = recognise(nest)
     if attention is not None:
-        counter.add_tiles(attention)
-        return counter.arithmetic, counter.special
+        counter.add_tiles(attention, packings)
+        return counter.found
     product = gemm.recognise(nest)
     for loop in nest.loops:
         if product is not None and product.total in loop.statements:
-            counter.add_product(product)
+            counter.add_product(product, packings)
         else:
             counter.add(loop.columns, [each.value for each in loop.statements])
-        counter.arithmetic += sum(
-            _times((*nest.rows, *loop.columns)) for each in loop.statements if isinstance(each, Reduce)
-        )
-    return counter.arithmetic, counter.special
+        sums = sum(isinstance(each, Reduce) for each in loop.statements)
+        counter.found += Operations(sums * _times((*nest.rows, *loop.columns)))
+    return counter.found
 
 
 class _Operations:
@@ -144,7 +202,7 @@ class _Operations:
     def __init__(self, rows: tuple[Variable, ...]) -> None:
         self.rows = rows
         self.variables = _Variables()
-        self.arithmetic = self.special = 0
+        self.found = Operations()
 
     def add(self, columns: tuple[Variable, ...], values: list[Expression]) -> None:
         """The operations of values that a loop computes, each once."""
@@ -152,35 +210,50 @@ class _Operations:
         inner = {*columns, *(part.variable for part in parts if isinstance(part, Sum))}
         for part in parts:
             if isinstance(part, Sum):
-                self.arithmetic += _times({*self.rows, *(self.variables.of(part.value) & inner)})
+                self.found += Operations(_times({*self.rows, *(self.variables.of(part.value) & inner)}))
             self._apply(part, {*self.rows, *(self.variables.of(part) & inner)})
 
-    def add_tiles(self, attention: Attention) -> None:
+    def add_tiles(self, attention: Attention, packings: Callable[[], Mapping[str, Packed]] | None) -> None:
         """The operations of attention: each tile once, and once what is computed of it."""
         column = Variable("column", attention.columns)
-        for tile in attention.tiles:
-            self.arithmetic += 2 * _times((*self.rows, column, tile.column))
-            for part in dict.fromkeys((*tile.across.all_parts, *tile.down.all_parts)):
-                along = [column] if part.depends_on(tile.around[-2].variable) else []
-                self._apply(part, (*self.rows, *along, *([tile.column] if part.depends_on(tile.column) else [])))
+        for number, tile in enumerate(attention.tiles):
+            self.found += Operations(2 * _times((*self.rows, column, tile.column)))
+            for factor, name in ((tile.across, "across"), (tile.down, "down")):
+                parts = [part for part in factor.all_parts if isinstance(part, (Apply, Choose))]
+                own = packings().get(f"{name}{number or ''}") if parts and packings else None
+                for part in parts:
+                    along = [column] if part.depends_on(tile.around[-2].variable) else []
+                    along += [tile.column] if part.depends_on(tile.column) else []
+                    self._apply(part, (*self.rows, *along) if own is None else (Variable("packed", own.elements),))
         for each in attention.totals:
-            self.arithmetic += _times((*self.rows, column)) * (2 * each.lane.extent if isinstance(each, Output) else 1)
-        for part, changes in attention.terms().items():
-            self._apply(part, (*self.rows, column) if changes else self.rows)
+            sums = 2 * each.lane.extent if isinstance(each, Output) else 1
+            self.found += Operations(_times((*self.rows, column)) * sums)
+        for term, changes in attention.terms().items():
+            self._apply(term, (*self.rows, column) if changes else self.rows)
 
-    def add_product(self, product: gemm.Contraction) -> None:
-        """The operations of a matrix product: those on its factors for every element of them, then the product's."""
+    def add_product(self, product: gemm.Contraction, packings: Callable[[], Mapping[str, Packed]] | None) -> None:
+        """The operations of a matrix product: those on its factors for every element packed, then the product's."""
         value = product.total.value
         self._apply(value, {*self.rows, *product.ks})
         for factor in dict.fromkeys(value.parts()):
-            across = product.lanes if self.variables.of(factor) & {*product.lanes} else product.rows
-            for part in dict.fromkeys(factor.all_parts):
-                self._apply(part, {*product.batch, *across, *(self.variables.of(part) & {*product.ks})})
+            is_right = bool(self.variables.of(factor) & {*product.lanes})
+            across = product.lanes if is_right else product.rows
+            parts = [part for part in dict.fromkeys(factor.all_parts) if isinstance(part, (Apply, Choose))]
+            times = 1
+            if parts and packings is not None:
+                once = _times((*product.batch, *across, *product.ks))
+                own = packings().get("right" if is_right else "left")
+                times = _times((*self.rows, *product.ks)) // max(1, once) if own is None else own.times(once)
+            for part in parts:
+                self._apply(part, {*product.batch, *across, *(self.variables.of(part) & {*product.ks})}, times)
 
-    def _apply(self, part: Expression, along: Iterable[Variable]) -> None:
-        """An operation that is done for all values of some variables."""
-        if isinstance(part, Apply) and part.primitive not in FREE:
+    def _apply(self, part: Expression, along: Iterable[Variable], times: int = 1) -> None:
+        """An operation that is done a number of times for all values of some variables."""
+        if isinstance(part, Choose):
+            self.found += Operations(choices=times * _times(along))
+        elif isinstance(part, Apply) and part.primitive not in FREE:
+            count = times * _times(along)
             if part.primitive in TRANSCENDENTAL:
-                self.special += _times(along)
+                self.found += Operations(special=count)
             else:
-                self.arithmetic += _times(along) * (2 if part.primitive == "multiply_add" else 1)
+                self.found += Operations(count * (2 if part.primitive == "multiply_add" else 1))
