@@ -114,9 +114,9 @@ def spared(items: Iterable[pytest.Item]) -> set[str]:
 def with_fewer_examples(items: Iterable[pytest.Item]) -> None:
     """Have Hypothesis try a part of the random examples that each test asks for."""
     key = "_hypothesis_internal_use_settings"
-    for function in {item.function for item in items if hasattr(getattr(item, "function", None), key)}:
-        asked = getattr(function, key)
-        setattr(function, key, settings(asked, max_examples=-(-asked.max_examples // EXAMPLES)))
+    for function in {getattr(item, "function", None) for item in items}:
+        if asked := getattr(function, key, None):
+            setattr(function, key, settings(asked, max_examples=-(-asked.max_examples // EXAMPLES)))
 
 
 # --- make test-fast ----------------------------------------------------------------------------------------------
