@@ -46,7 +46,7 @@ def call_without(needs: Needs, work: Callable[[], T]) -> T:
         ...     call_without(NEEDS, lambda: mt.nn.functional.mse_loss(x, x))
         ... except WithheldError as error:
         ...     print(error)
-        minitorch.nn.functional.losses.mse_loss is no part of this exercise, and is not there when it is graded
+        minitorch.nn.functional.mse_loss is no part of this exercise, and is not there when it is graded
     """
     refusing = _refusing(needs, len(sys.modules))
     try:

@@ -14,8 +14,8 @@ import operator
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from types import (
     CodeType,
     FrameType,
@@ -43,13 +43,13 @@ from .objects import (
     is_ours,
     is_plain,
     is_users_file,
-    is_users_frame,
     is_users_module,
     is_users_object,
     space_of,
     variables_of,
 )
 from .reads import CELL, GLOBAL, IMPORT, Chain, reads_in
+from .running import Profile, functions_observed
 from .surroundings import children_of, names_in_methods, plain_name, tensors_in
 from .watch import Watch, Watches, warn_of_change, warn_of_unknown
 
@@ -103,25 +103,9 @@ class Observed:
 
     # Which code runs ------------------------------------------------------------------------------------
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Observe what runs inside the block. A profiler that is there goes on being told of everything."""
-        before: Any = sys.getprofile()
-        told = before if callable(before) else None
-
-        def look(frame: FrameType, event: str, argument: Any) -> None:
-            if event == "call" and is_users_frame(frame):
-                self._entered(frame)
-            if told is not None:
-                told(frame, event, argument)
-
-        sys.setprofile(look)
-        try:
-            yield
-        finally:
-            sys.setprofile(told)
-            if told is None and before is not None:  # the profiler of `cProfile`
-                before.enable()
+    def running(self) -> AbstractContextManager[Profile | None]:
+        """Observe what runs inside the block; the profile function that may be set aside, if there is one."""
+        return functions_observed(self._entered)
 
     def _entered(self, frame: FrameType) -> None:
         code, given = frame.f_code, frame.f_locals
@@ -202,11 +186,14 @@ class Observed:
     def _watch(
         self, name: str, read: Callable[..., Any], owner: Any, key: Any, written: bool = False, same: Any = None
     ) -> Any:
-        """Watch a value, and return it."""
+        """Watch a value, and return it. One that is recorded was put there during the trace, and is none from outside."""
         place = (id(owner) if same is None else same, key)
         watched = self._found.get(place)
         if watched is None:
-            watched = self._found[place] = Watch(name, read, owner, key, written)
+            watched = Watch(name, read, owner, key, written)
+            if not watched.is_settled:
+                return watched.look()
+            self._found[place] = watched
             if watched.too_large is not None:
                 self._unknown.setdefault(name, (watched.too_large, self._place))
         watched.is_written &= written
@@ -381,13 +368,11 @@ class Observed:
             self._escape(sys.modules[module], module)
         changed: dict[str, None] = {}
         for watched in list(self._found.values()):
-            if watched.is_settled and not watched.holds():
+            if not watched.holds():
                 if warn and watched.name not in changed:
                     warn_of_change(name, watched)
                 changed[watched.name] = None
-            elif watched.is_settled:
-                continue
-            watched.settle()
+                watched.settle()
         spaces = {id(vars(module)) for module, _ in self.modules}
         hooks = {id(module._hooks) for module, _ in self.modules}
         for watched in self._found.values():

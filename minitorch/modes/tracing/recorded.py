@@ -113,7 +113,7 @@ def record(
             whole = Whole(stand_ins)
             args, kwargs = whole.build(structure)
             before = contents(whole.containers)
-            with around.running():
+            with around.running() as staging.observer:
                 holder = [function(*args, **kwargs)]
             for owner, state in staging.states.items():
                 owner.require_settled(state, staging.trace.name)

@@ -37,6 +37,7 @@ from ...tensor import OnDevice, Tensor, note_write, on_host
 if TYPE_CHECKING:
     from ...compiler.kernels.ledger import Ledger
     from ...compiler.scheduling.schedules.choice import Own
+    from ..guards.running import Profile
 
 Array = np.ndarray[Any, Any]
 
@@ -146,6 +147,7 @@ class CallStaging(Staging):
             What a `Function` computes is not among them, since its result has a derivative.
         overwritten: the last tensor that was written in place although it is on the tape.
         known: tensors from outside whose values decide shapes; the trace depends on these.
+        observer: the profile function that looks for the user's functions, if there is one.
     """
 
     def __init__(self, name: str, names: dict[int, str]) -> None:
@@ -153,6 +155,17 @@ class CallStaging(Staging):
         self.untaped: set[Node] = set()
         self.overwritten: Spec | None = None
         self.known: list[Captured] = []  # those whose values decide shapes
+        self.observer: Profile | None = None
+
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Write the operation down, without being observed: none of this is the user's code."""
+        if self.observer is None or sys.getprofile() is not self.observer:
+            return super().bind(primitive, inputs, params)
+        sys.setprofile(None)
+        try:
+            return super().bind(primitive, inputs, params)
+        finally:
+            sys.setprofile(self.observer)
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
         node = super()._append(primitive, nodes, params)
