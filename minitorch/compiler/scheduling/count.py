@@ -224,7 +224,7 @@ class _Operations:
                 for part in parts:
                     along = [column] if part.depends_on(tile.around[-2].variable) else []
                     along += [tile.column] if part.depends_on(tile.column) else []
-                    self._apply(part, (*self.rows, *along) if own is None else (Variable("packed", own.elements),))
+                    self._apply(part, (*self.rows, *along), own.times(_times((*self.rows, *along))) if own else 1)
         for each in attention.totals:
             sums = 2 * each.lane.extent if isinstance(each, Output) else 1
             self.found += Operations(_times((*self.rows, column)) * sums)

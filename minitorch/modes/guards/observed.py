@@ -148,6 +148,8 @@ class Observed:
         variable, written = chain.variable, chain.is_written and not chain.attributes
         name = variable
         if chain.kind == GLOBAL:
+            if _is_made_here(frame.f_globals):
+                return
             value = self._watch(variable, dict.get, frame.f_globals, variable, written)
         elif chain.kind == CELL:
             names = [] if function is None else function.__code__.co_freevars
@@ -383,3 +385,10 @@ class Observed:
         for read, (value, place) in self._unknown.items():
             warn_of_unknown(name, read, value, place)
         return list(changed)
+
+
+def _is_made_here(variables: dict[str, Any]) -> bool:
+    """Whether global variables are those that the traced function gives to `eval` or `exec`."""
+    module = sys.modules.get(str(variables.get("__name__")))
+    is_modules = module is not None and vars(module) is variables
+    return not is_modules and any(map(kinds.is_traced, variables.values()))
