@@ -112,10 +112,11 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
         tensor([[2],
                 [3]])
     """
-    return _gathered("gather", input, dim, index)
+    return gathered("gather", input, dim, index)
 
 
-def _gathered(name: str, input: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
+def gathered(name: str, input: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
+    """As `gather`, for the function of a name; negative positions may count from the end."""
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return P.reshape(P.gather(ravel(input), _existing(name, ravel(index), 1, from_end)), shape=index.shape)
@@ -217,7 +218,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shared, _ = broadcast_tensors(part(input, dim, 0, min(1, widths[0])), part(indices, dim, 0, min(1, widths[1])))
     shapes = [(*shared.shape[:dim], width, *shared.shape[dim + 1 :]) for width in widths]
     sides = P.expand(input, shape=shapes[0]), P.expand(indices, shape=shapes[1])
-    return _gathered("take_along_dim", sides[0], dim, sides[1], from_end=True)
+    return gathered("take_along_dim", sides[0], dim, sides[1], from_end=True)
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:

@@ -228,12 +228,20 @@ class _Kernels:
         return ""
 
     def _is_too_often(self, node: Node, others: Set[int]) -> bool:
-        """Whether a kernel that computes a value again does too much more than its nodes, each by itself."""
+        """Whether a kernel that computes a value again takes too much longer than if its nodes were computed once."""
         new = set(inlined(node, self.roots))
-        return any(
-            counted > MOST_WORK * sum(map(work, self.nodes[kernel] | new))
-            for kernel, counted in self._works(node, others).items()
-        )
+        for kernel, counted in self._works(node, others).items():
+            traffic = BYTE * self._traffic_of(kernel)
+            if counted + traffic > MOST_WORK * (sum(map(work, self.nodes[kernel] | new)) + traffic):
+                return True
+        return False
+
+    def _traffic_of(self, kernel: int) -> int:
+        """Bytes that a kernel reads and writes."""
+        reads = {source for root in self.members[kernel] for source in self.reads.get(root, ())}
+        written = [root for root in self.members[kernel] if self.home.get(root) == kernel]
+        inside = sum(self._read(kernel, source) for source in reads if self.home.get(source) != kernel)
+        return inside + sum(root.spec.nbytes for root in written if root in self.outputs or not self._stays(root))
 
     def _too_often(self, node: Node, others: Set[int]) -> str:
         return f"{AGAIN}, each element {self._points(node, {*others, self.home[node]}) // node.spec.size} times"
@@ -312,7 +320,7 @@ class _Kernels:
 
     def _stays(self, node: Node) -> bool:
         """Whether only the kernel that computes a value reads it, so that it need not be in memory."""
-        return all(self.home[reader] == self.home[node] for reader in self.readers[node])
+        return all(self.home[reader] == self.home[node] for reader in self.readers.get(node, ()))
 
     def _take_out(self, node: Node) -> None:
         """Make the readers of a value read its operands."""

@@ -11,7 +11,7 @@ from ...graph.cost import in_units
 from ...ir import Node
 from ..codegen import machine
 from ..codegen.emit import emit
-from ..fusion.cost_model import work
+from ..fusion.cost_model import BYTE, work
 from ..loop_ir.expressions import Expression, Load
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
@@ -126,8 +126,9 @@ class Kernel:
 
     @property
     def work_ratio(self) -> float:
-        """Its arithmetic, as a multiple of that of its nodes, each computed once: more than 1 is recomputation."""
-        return self.operations.work / max(1, sum(map(work, self.nodes)))
+        """Its arithmetic and traffic, as a multiple of what they were if it computed each node once: by the cost model."""
+        traffic = BYTE * (self.bytes_read + self.bytes_written)
+        return (self.operations.work + traffic) / max(1, sum(map(work, self.nodes)) + traffic)
 
     @property
     def flops(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from ..... import primitives as P
 from .....dtypes import int64
 from .....functional.creation import arange
-from .....functional.gathering import gather, index_select, nonzero
+from .....functional.gathering import gathered, index_select, nonzero
 from .....functional.indexing import getitem
 from .....functional.operands import from_array, to_dtype
 from .....functional.ordering import argsort, topk
@@ -48,7 +48,7 @@ def _gather(call: Call, x: Tensor, indices: Tensor) -> Tensor:
 
 
 def _gather_elements(call: Call, x: Tensor, indices: Tensor) -> Tensor:
-    return gather(x, call["axis"], indices)
+    return gathered("GatherElements", x, call["axis"], indices, from_end=True)
 
 
 def _coordinates(x: Tensor, indices: Tensor, batch: int) -> tuple[Tensor, ...]:
