@@ -126,7 +126,7 @@ class Kernel:
 
     @property
     def work_ratio(self) -> float:
-        """Its arithmetic and traffic, as a multiple of what they were if it computed each node once: by the cost model."""
+        """Its time by the cost model, as a multiple of the time if it computed each node once."""
         traffic = BYTE * (self.bytes_read + self.bytes_written)
         return (self.operations.work + traffic) / max(1, sum(map(work, self.nodes)) + traffic)
 
