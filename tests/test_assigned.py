@@ -220,6 +220,8 @@ def nothing_at_first() -> Any:
 @program
 def buffer_on_the_fly() -> Any:
     class Lazy(nn.Module):
+        mean: Any
+
         def forward(self, x: Any) -> Any:
             if not hasattr(self, "mean"):
                 self.register_buffer("mean", mt.zeros(2))

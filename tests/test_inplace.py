@@ -763,7 +763,7 @@ def test_a_view_that_cannot_be_one_is_refused_in_every_mode(way):
         way(lambda x: x.T.view(6))(mt.zeros(2, 3))
 
 
-WRITES = {
+CHANGES = {
     "x[0]": lambda x, value: x.__setitem__(0, value),
     "x[:1]": lambda x, value: x.__setitem__(slice(1), value),
     "x[mask]": lambda x, value: x.__setitem__(mt.tensor([True, False]), value),
@@ -772,12 +772,12 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("write", CHANGES)
 @pytest.mark.parametrize("value", [1e39, -1e39, 7e4, 1e400])
 @pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float32])
 def test_a_number_beyond_a_16_bit_float_is_infinite_and_beyond_float32_refused(write, value, dtype):
     def f(x):
-        WRITES[write](x, value)
+        CHANGES[write](x, value)
         return x + 0
 
     for mode in (lambda f: f, mt.jit, lambda f: mt.jit(f, backend="interpret")):

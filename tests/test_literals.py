@@ -121,7 +121,7 @@ def test_in_arithmetic_an_integer_wraps_around(name, mode):
     function = WRAPPED[name]
     for dtype in (dtype for dtype in NUMBERS if dtype.category == "int"):
         x, bits = sample(dtype), 8 * dtype.itemsize
-        values = (2 ** (bits - 1) + 3, -(2 ** (bits - 1)) - 5, 300, 2**63 - 1)
+        values: tuple[int, ...] = (2 ** (bits - 1) + 3, -(2 ** (bits - 1)) - 5, 300, 2**63 - 1)
         values = tuple(value for value in values if -(2**63) <= value < 2**64)
         same = [mt.tensor(value - 2**64 if value >= 2**63 else value).to(dtype) for value in values]
         results = MODES[mode](lambda x, vs=values: [function(x, v) for v in vs])(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -386,7 +387,7 @@ def test_an_optimiser_of_ones_own_reads_its_learning_rate_in_every_mode(compiled
         assert w.tolist() == expected and optimizer.param_groups[0]["lr"] == lr
 
 
-CHAINED = {
+CHAINED: dict[str, Any] = {
     "StepLR": ({"step_size": 2, "gamma": 0.5}, lambda epoch: 0.5 ** (epoch // 2)),
     "CosineAnnealingLR": ({"T_max": 9}, lambda epoch: (1 + math.cos(math.pi * epoch / 9)) / 2),
 }

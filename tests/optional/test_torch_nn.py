@@ -542,7 +542,9 @@ def test_schedulers(seed):
     rates: list[Any] = []
     for lib, optimisers in ((mt, optim), (torch, torch.optim)):
         groups = [{"params": [lib.zeros(1, requires_grad=True)], "lr": rate} for rate in first]
-        optimizer, last, seen = optimisers.SGD(groups, lr=1.0), {}, []
+        optimizer = optimisers.SGD(groups, lr=1.0)
+        last: dict[str, int] = {}
+        seen: list[Any] = []
         rates.append(seen)
         made = optimisers.lr_scheduler
         schedulers = [getattr(made, name)(optimizer, **options) for name, options in chosen]

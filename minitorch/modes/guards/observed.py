@@ -188,7 +188,7 @@ class Observed:
     def _watch(
         self, name: str, read: Callable[..., Any], owner: Any, key: Any, written: bool = False, same: Any = None
     ) -> Any:
-        """Watch a value, and return it. One that is recorded was put there during the trace, and is none from outside."""
+        """Watch a value, and return it. One that is recorded was put there by the function itself."""
         place = (id(owner) if same is None else same, key)
         watched = self._found.get(place)
         if watched is None:
