@@ -360,6 +360,11 @@ def by_partial(value):
     return (lambda x: helper(x)), lambda new: helper.keywords.update(given=new)
 
 
+def by_partial_itself(value):
+    function = functools.partial(lambda given, x: x * pieces(given), value)
+    return function, lambda new: function.__setstate__((function.func, (new,), {}, None))
+
+
 class Caller:
     """An object whose methods read its value."""
 
@@ -404,6 +409,14 @@ def by_callable(value):
 def by_callable_itself(value):
     caller = Caller(value)
     return caller, lambda new: setattr(caller, "value", new)
+
+
+def by_another_class(value):
+    def of(shared):
+        return type("Subclass", (Caller,), {"shared": [shared]})
+
+    caller = of(value)(None)
+    return caller.of_class, lambda new: setattr(caller, "__class__", of(new))
 
 
 def by_method(value):

@@ -16,6 +16,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from functools import partial
 from types import (
     CodeType,
     FrameType,
@@ -100,6 +101,8 @@ class Observed:
                 self._escape(value, variable)
         if function is not None:
             self._escape(function, "" if isinstance(function, Module) else "self")
+        for label, _ in parts_of(function) if isinstance(function, partial) else ():
+            self._watch(label, getattr, function, label)
 
     # Which code runs ------------------------------------------------------------------------------------
 
@@ -226,6 +229,8 @@ class Observed:
         if space is not None and attribute in space and not is_first:
             return self._watch(name, dict.get, space, attribute, written)
         self._of_class(type(owner), attribute, name.rpartition(".")[0])
+        if is_users_object(owner) and not is_module:
+            self._watch(f"{name.rpartition('.')[0]}.__class__", getattr, owner, "__class__")
         if isinstance(found, MemberDescriptorType):
             return self._watch(name, getattr, owner, attribute, written)
         if found is not MISSING and not is_plain(found):
