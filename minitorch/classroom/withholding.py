@@ -13,6 +13,7 @@ student's function, it does what the function does, and all codes are put back i
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import CodeType, FrameType, FunctionType
@@ -54,7 +55,7 @@ def call_without(needs: Needs, work: Callable[[], T]) -> T:
             now = function.__code__
             if now.co_name != REFUSING:
                 _codes[function] = now
-            function.__code__ = code
+            _give(function, code)
         return _check(refusing, work)
     finally:
         _put_back()
@@ -68,7 +69,14 @@ def _check(refused: Mapping[str, object], work: Callable[[], T]) -> T:
 def _put_back() -> None:
     for function, code in _codes.items():
         if function.__code__.co_name == REFUSING:
-            function.__code__ = code
+            _give(function, code)
+
+
+def _give(function: FunctionType, code: CodeType) -> None:
+    """Give a function other code; Python 3.13 warns where one of the two is a generator's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        function.__code__ = code
 
 
 def _called(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
