@@ -566,7 +566,7 @@ def test_what_was_read_is_compared_or_warned_about(way, sweep):
             assert expected != before or way == "by_jitted_function", case  # whose eager call is a jitted one, too
             found, more = traced(jitted, X)
             assert found == expected or warned, case
-            assert found != expected or any("MT106" in each for each in more), case
+            assert found != expected or expected == before or any("MT106" in each for each in more), case
             as_it_was()
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator
-from types import CellType, FrameType, FunctionType, ModuleType, SimpleNamespace
+from types import CellType, FrameType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 from ...ir import is_ours as is_our_file
@@ -70,7 +70,7 @@ def space_of(value: Any) -> dict[str, Any] | None:
 
 def is_plain(found: Any) -> bool:
     """Whether a class has an attribute as it is, and not by a property or the like."""
-    return isinstance(found, (*PLAIN_METHODS, type)) or not hasattr(type(found), "__get__")
+    return isinstance(found, (*PLAIN_METHODS, MethodType, type)) or not hasattr(type(found), "__get__")
 
 
 def class_attribute(kind: type, name: str) -> Any:
