@@ -1,4 +1,4 @@
-"""Fusing recomputes little: by the cost model, a kernel takes at most three times the time of computing each node once."""
+"""Fusing recomputes little: by the cost model, a kernel takes at most three times the time of its nodes, each once."""
 
 import pytest
 

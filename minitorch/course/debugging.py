@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pdb
 import sys
 from collections.abc import Iterator
@@ -9,14 +10,14 @@ from contextlib import contextmanager
 
 
 class _Typed(pdb.Pdb):
-    """Python's debugger, with somebody at the keyboard who types these commands."""
+    """Python's debugger, with commands in place of a keyboard."""
 
     def __init__(self, commands: tuple[str, ...]) -> None:
-        super().__init__(stdout=sys.stdout, nosigint=True)
-        self.cmdqueue = list(commands)
+        super().__init__(stdin=io.StringIO("".join(f"{each}\n" for each in commands)), stdout=sys.stdout, nosigint=True)
 
     def precmd(self, line: str) -> str:
-        print("(Pdb)", line)
+        if not line.startswith("_pdbcmd"):  # Python 3.13 prints the place by a command of its own
+            print(line)
         return super().precmd(line)
 
 
