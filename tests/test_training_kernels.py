@@ -7,6 +7,7 @@ import minitorch as mt
 from benchmarks.cases import rnn_loss
 from benchmarks.cases import transformer_block as block_of
 from benchmarks.libraries import HEADS, Minitorch
+from minitorch.compiler.fusion import fuse
 from minitorch.compiler.runtime import steps
 
 F = mt.nn.functional
@@ -97,6 +98,15 @@ def test_a_training_step_is_few_kernels_and_equal_to_eager(name):
     assert not any(kernel.kind == "call" for kernel in step.ledger(*data).kernels)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-5)
+
+
+def test_a_training_step_is_fused_twice(name, monkeypatch):
+    """Once to decide what is stored, and once for good, unless a kernel then computes too much again."""
+    _, step, data = trained(name, mt.jit, 1)
+    fused, ordered = [], vars(fuse)["_ordered"]
+    monkeypatch.setattr(fuse, "_ordered", lambda roots, home: fused.append(roots) or ordered(roots, home))
+    step.ledger(*data).for_target("avx2")
+    assert len(fused) == 2
 
 
 def test_threads_change_no_bit(name, two_thread_counts, monkeypatch):

@@ -8,6 +8,7 @@ as often as it packs them.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from ...graph import Graph
 from ...ir import POINTWISE, Node
@@ -64,17 +65,33 @@ def evaluations(graph: Graph, roots: Container[Node], transient: Container[Node]
     return here
 
 
-def element_work(nodes: Iterable[tuple[Node, int]]) -> float:
-    """Picoseconds of arithmetic for nodes of which some elements each are computed."""
-    return sum(times * work(node) / max(1, node.spec.size) for node, times in nodes)
+@dataclass
+class Work:
+    """Arithmetic of a kernel.
 
+    Attributes:
+        nodes: that it computes.
+        done: picoseconds, with what it computes again.
+        once: picoseconds for its nodes, each computed once.
+    """
 
-def root_work(root: Node, roots: Container[Node]) -> int:
-    """Picoseconds of arithmetic for a root, with all that is computed for it."""
-    if root.primitive.kind not in ("contraction", "reduction"):
-        return round(element_work(computed(root, roots)) * root.spec.size)
-    counted = float(work(root))
-    for operand, elements in asked_by(root, root.spec.size):
-        if operand not in roots and not is_stored_already(operand):
-            counted += element_work(computed(operand, roots)) * elements
-    return round(counted)
+    nodes: set[Node] = field(default_factory=set)
+    done: float = 0
+    once: int = 0
+
+    def plus(self, nodes: Iterable[tuple[Node, int]], times: int) -> Work:
+        """The work after so many elements more of a value, for each of which some elements of nodes are computed."""
+        own = [(node, each, work(node)) for node, each in nodes]
+        done = self.done + times * sum(each * time / max(1, node.spec.size) for node, each, time in own)
+        once = self.once + sum(time for node, _, time in own if node not in self.nodes)
+        return Work(self.nodes | {node for node, *_ in own}, done, once)
+
+    def with_root(self, root: Node, roots: Container[Node]) -> Work:
+        """The work if a root is computed, too, with all that is computed for it."""
+        if root.primitive.kind not in ("contraction", "reduction"):
+            return self.plus(computed(root, roots), root.spec.size)
+        found = self.plus([(root, 1)], root.spec.size)
+        for operand, elements in asked_by(root, root.spec.size):
+            if operand not in roots and not is_stored_already(operand):
+                found = found.plus(computed(operand, roots), elements)
+        return found

@@ -19,9 +19,9 @@ from collections.abc import Collection, Iterable, Set
 
 from ...ir import Node
 from ..loop_ir.lower import At
-from .fusions import ALL_ON, EPILOGUES, ROWS, SIBLINGS
+from .fusions import EPILOGUES, ROWS, SIBLINGS
 from .groups import Group, Member, member_of, reads_of, tiles_of
-from .roots import LONG, base_of
+from .roots import LONG, base_of, is_call
 from .rows import CIRCLE, Fit, aligned, fit, has_columns, is_one_pass, obstacle, rows_of, unlike
 
 
@@ -59,9 +59,7 @@ class Home(dict[Node, Group | Node]):
 SWITCHED_OFF = "this class of fusion is switched off"
 
 
-def fuse(
-    roots: dict[Node, str], is_call: dict[Node, bool], transient: Collection[Node] = (), without: Set[str] = ALL_ON
-) -> list[Group | Node]:
+def fuse(roots: dict[Node, str], transient: Collection[Node], without: Set[str]) -> list[Group | Node]:
     """The kernels in an order in which they can run: groups, and nodes that are library calls.
 
     The classes of fusion `without` are switched off.
@@ -69,7 +67,7 @@ def fuse(
     home = Home()
     for node in roots:
         home.begin(node)
-        if is_call[node]:
+        if is_call(node):
             home[node] = node
             continue
         member = member_of(node, transient)

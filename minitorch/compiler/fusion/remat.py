@@ -11,13 +11,16 @@ One comparison in picoseconds of `cost_model` decides all of them. The kernels a
 every value in question is a root. The values are visited in program order, cheap ones first. A value that is not stored
 is replaced by its operands in all of its readers, before the next is judged. That is a heuristic: for given kernels the
 least cost is a minimum cut, but the kernels depend on the choice.
+
+The second fusion is without the values that are recomputed, and its kernels are compiled. Only if one of them does too
+much of its arithmetic again are the values that are computed often judged once more, each as a root, by that alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Collection, Container, Iterable, Mapping, Set
+from dataclasses import dataclass
 
 from ...graph import Graph
 from ...graph.cost import in_units
@@ -26,11 +29,12 @@ from ...primitives.contract import labels_of, space_of
 from ..loop_ir.index import Variable
 from ..loop_ir.lower import At
 from ..target import Target
-from .cost_model import BYTE, HIDDEN, KERNEL, MOST_WORK, noticed, spreads, times_of, weight, work
-from .evaluations import computed, element_work, evaluations, root_work
+from .cost_model import BYTE, HIDDEN, KERNEL, MOST_WORK, noticed, spreads, times_of, weight
+from .evaluations import Work, computed, evaluations
 from .fuse import fuse
+from .fusions import RECOMPUTING
 from .groups import Group, variables
-from .roots import AGAIN, SHARED, base_of, count_readers, find_roots, inlined, is_call, output_base, packings
+from .roots import AGAIN, SHARED, base_of, count_readers, find_roots, output_base, packings
 
 IN_QUESTION = "several kernels may read it"
 # Operand arrays of a recomputed value, where storing it would move no more bytes. Raising it stores fewer values.
@@ -41,39 +45,46 @@ NEGLIGIBLE = 8  # ratio: amounts that are so many times smaller than another are
 
 @dataclass(frozen=True)
 class Decisions:
-    """Which values that several kernels read are stored.
+    """Which values are stored, and which of them share a kernel.
 
     Attributes:
-        kept: cheap values that are stored, each with the reason.
-        again: expensive values that are not.
+        roots: the values that are stored, each with the reason.
+        again: expensive values that several kernels read, and that are not.
+        order: the kernels, as `fuse` returns them.
     """
 
-    kept: Mapping[Node, str] = field(default_factory=dict)
-    again: Set[Node] = frozenset()
+    roots: dict[Node, str]
+    again: Set[Node]
+    order: list[Group | Node]
 
 
 def decide(graph: Graph, transient: Collection[Node], without: Set[str], target: Target) -> Decisions:
-    """Decide for each value that several kernels may read whether it is stored."""
-    roots = find_roots(graph, transient)
+    """Decide for each value that several kernels may read whether it is stored, and fuse."""
+
+    def fused(roots: dict[Node, str], again: Set[Node] = frozenset()) -> Decisions:
+        return Decisions(roots, again, fuse(roots, transient, without))
+
+    roots = find_roots(graph, transient, store_all=RECOMPUTING in without)
+    if RECOMPUTING in without:
+        return fused(roots)
     cheap = dict.fromkeys(_in_question(graph, roots, transient, target), IN_QUESTION)
-    if cheap:
-        roots = find_roots(graph, transient, cheap)
-    large = target.caches[1]
-    expensive = [node for node, reason in roots.items() if reason == SHARED and node.spec.nbytes > large]
+    first, large = fused(find_roots(graph, transient, cheap) if cheap else roots), target.caches[1]
+    expensive = [node for node, reason in first.roots.items() if reason == SHARED and node.spec.nbytes > large]
     if not cheap and not expensive:
-        return Decisions()
-    calls = {node: is_call(node) for node in roots}
-    kernels = _Kernels(graph, fuse(roots, calls, transient, without), roots, target)
+        return first
+    kernels = _Kernels(graph, first, target)
     kept = {node: reason for node in cheap if (reason := kernels.why_keep(node))}
     again = {node for node in expensive if kernels.is_cheaper_again(node)}
-    asked = evaluations(graph, find_roots(graph, transient, kept, again), transient)
+    found = fused(find_roots(graph, transient, kept, again), again)
+    asked = evaluations(graph, found.roots, transient)
     often = [node for node in cheap if node not in kept and asked[node] > MOST_WORK * node.spec.size]
-    if often:  # values between them and a kernel were roots when they were judged, and are none any more
+    if often and _Kernels(graph, found, target).are_too_much(often):
+        # values between them and a kernel were roots when they were judged, and are none any more
         roots = find_roots(graph, transient, {**kept, **dict.fromkeys(often, IN_QUESTION)}, again)
-        calls = {node: is_call(node) for node in roots}
-        kernels = _Kernels(graph, fuse(roots, calls, transient, without), roots, target)
+        kernels = _Kernels(graph, fused(roots), target)
         kept |= {node: reason for node in reversed(often) if (reason := kernels.why_often(node))}
-    return Decisions(kept, again)
+        found = fused(find_roots(graph, transient, kept, again), again)
+    return found
 
 
 def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node], target: Target) -> list[Node]:
@@ -140,18 +151,17 @@ class _Read:
 class _Kernels:
     """The reads of each root, and the kernel of each; a value that is not stored is taken out."""
 
-    def __init__(self, graph: Graph, order: Sequence[Group | Node], roots: Mapping[Node, str], target: Target) -> None:
+    def __init__(self, graph: Graph, decided: Decisions, target: Target) -> None:
         self.target = target
-        self.roots = dict(roots)
+        self.roots = dict(decided.roots)
         self.outputs = set(map(output_base, graph.outputs))
         self.home: dict[Node, int] = {}  # the kernel that computes a root
         self.reads: dict[Node, dict[Node, _Read]] = {}  # of a root: the values that it is computed from
         self.readers: dict[Node, dict[Node, None]] = {}  # of a value: the roots that are computed from it
         self.members: dict[int, list[Node]] = {}  # the roots of a kernel
-        self.work: dict[int, int] = {}  # of a kernel, in picoseconds
-        self.nodes: dict[int, set[Node]] = {}  # that a kernel computes
+        self.work = [Work()] * len(decided.order)  # of each kernel
         self.sums: set[int] = set()  # kernels in which something waits for a sum, so that there is more than one loop
-        for kernel, item in enumerate(order):
+        for kernel, item in enumerate(decided.order):
             if not isinstance(item, Group):
                 self._add(item, kernel, ((base, ()) for base in map(base_of, item.inputs)), 0)
                 continue
@@ -163,8 +173,7 @@ class _Kernels:
 
     def _add(self, root: Node, kernel: int, reads: Iterable[tuple[Node, At]], times: int) -> None:
         self.home[root], self.reads[root] = kernel, {}
-        self.work[kernel] = self.work.get(kernel, 0) + root_work(root, self.roots)
-        self.nodes.setdefault(kernel, set()).update(inlined(root, self.roots))
+        self.work[kernel] = self.work[kernel].with_root(root, self.roots)
         self.members.setdefault(kernel, []).append(root)
         for node, at in reads:
             distinct = min(node.spec.size, _elements(node, at))
@@ -229,12 +238,16 @@ class _Kernels:
 
     def _is_too_often(self, node: Node, others: Set[int]) -> bool:
         """Whether a kernel that computes a value again takes too much longer than if its nodes were computed once."""
-        new = set(inlined(node, self.roots))
-        for kernel, counted in self._works(node, others).items():
-            traffic = BYTE * self._traffic_of(kernel)
-            if counted + traffic > MOST_WORK * (sum(map(work, self.nodes[kernel] | new)) + traffic):
-                return True
-        return False
+        return any(self._is_too_much(kernel, each) for kernel, each in self._works(node, others).items())
+
+    def are_too_much(self, nodes: Collection[Node]) -> bool:
+        """Whether a kernel takes too much longer, of those that compute one of some nodes."""
+        works = ((kernel, each) for kernel, each in enumerate(self.work) if not each.nodes.isdisjoint(nodes))
+        return any(self._is_too_much(kernel, each) for kernel, each in works)
+
+    def _is_too_much(self, kernel: int, work: Work) -> bool:
+        more = work.done - MOST_WORK * work.once  # picoseconds; traffic is in both
+        return more > 0 and more > (MOST_WORK - 1) * BYTE * self._traffic_of(kernel)
 
     def _traffic_of(self, kernel: int) -> int:
         """Bytes that a kernel reads and writes."""
@@ -246,15 +259,15 @@ class _Kernels:
     def _too_often(self, node: Node, others: Set[int]) -> str:
         return f"{AGAIN}, each element {self._points(node, {*others, self.home[node]}) // node.spec.size} times"
 
-    def _works(self, node: Node, others: Set[int]) -> dict[int, int]:
+    def _works(self, node: Node, others: Set[int]) -> dict[int, Work]:
         """The work of other kernels if they compute a value, and of its own if several of its loops do."""
-        time, own = element_work(computed(node, self.roots)), self.home[node]
+        nodes, own = computed(node, self.roots), self.home[node]
         points = {
             kernel: sum(self.reads[each][node].points for each in self._readers(node, {kernel})) for kernel in others
         }
         if len(inside := self._readers(node, {own})) > 1:
             points[own] = sum(self.reads[each][node].points for each in inside) - node.spec.size
-        return {kernel: self.work[kernel] + round(time * count) for kernel, count in points.items()}
+        return {kernel: self.work[kernel].plus(nodes, times) for kernel, times in points.items()}
 
     def _points(self, node: Node, kernels: Set[int]) -> int:
         """How often some kernels read elements of a value."""
@@ -325,9 +338,8 @@ class _Kernels:
     def _take_out(self, node: Node) -> None:
         """Make the readers of a value read its operands."""
         others = {self.home[reader] for reader in self.readers.get(node, ())} - {self.home[node]}
-        self.work |= self._works(node, others)
-        for kernel in others:
-            self.nodes[kernel].update(inlined(node, self.roots))
+        for kernel, work in self._works(node, others).items():
+            self.work[kernel] = work
         del self.roots[node], self.home[node]
         sources = self.reads.pop(node)
         for source in sources:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ...graph import cost
 from ...graph.cost import in_units
@@ -110,19 +110,12 @@ class Kernel:
             sum(size * node.dtype.itemsize for node, size in written.items()),
         )
 
-    @cached_property
+    @property
     def operations(self) -> count.Operations:
         """What it computes, as its loops are scheduled: with all that it computes repeatedly."""
         if self.loops is None:
             return count.Operations(sum(map(cost.flops, self.nodes)), sum(map(cost.transcendentals, self.nodes)))
-        return count.operations(self.loops, self._packings)
-
-    def _packings(self, number: int) -> dict[str, Packed]:
-        """The arrays that one of its nests packs operands into, by name."""
-        assert self.loops is not None
-        procedure = procedures(self.compiled[0], self.target, self.own)[number]
-        schedule = chosen(self.compiled[0], self.target, self.own)[number]
-        return {each.name: each for each in count.packed(procedure, schedule)}
+        return _operations(self.compiled[0], self.target, self.own)
 
     @property
     def work_ratio(self) -> float:
@@ -255,3 +248,14 @@ class Kernel:
             f"{self.name:<36} {self.kind:<5}{len(self.nodes):>6}{in_units(self.bytes_read, 'B'):>10}"
             f"{in_units(self.bytes_written, 'B'):>10}{in_units(self.flops):>9}  {where}"
         ).rstrip()
+
+
+@lru_cache(256)
+def _operations(loops: LoopKernel, target: Target, own: tuple[Schedule | None, ...]) -> count.Operations:
+    """The operations of some loops, as they are scheduled."""
+
+    def packings(number: int) -> dict[str, Packed]:
+        procedure, schedule = procedures(loops, target, own)[number], chosen(loops, target, own)[number]
+        return {each.name: each for each in count.packed(procedure, schedule)}
+
+    return count.operations(loops, packings)

@@ -13,21 +13,10 @@ from ...graph import Graph, topological_order
 from ...graph.cost import in_units
 from ...ir import INPUT, Node, Source
 from ...passes.integer_products import kept_in_floats
-from ..fusion.fuse import fuse
 from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
 from ..fusion.groups import Group
-from ..fusion.remat import Decisions, decide
-from ..fusion.roots import (
-    CONTRACTION,
-    OPERAND,
-    OUTPUT,
-    REDUCTION,
-    base_of,
-    find_roots,
-    is_call,
-    is_stored_already,
-    output_base,
-)
+from ..fusion.remat import decide
+from ..fusion.roots import CONTRACTION, OPERAND, OUTPUT, REDUCTION, base_of, is_stored_already, output_base
 from ..fusion.transient import AGAIN as TILE_BY_TILE
 from ..fusion.transient import Transient, find_transient
 from ..scheduling.nests.build import build_kernel
@@ -157,18 +146,15 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
         own: the user's own schedules.
     """
     transient = Transient() if without & {TRANSIENT, ROWS, RECOMPUTING} else find_transient(graph)
-    values = transient.values
-    decided = Decisions() if RECOMPUTING in without else decide(graph, values, without, target)
-    roots = find_roots(graph, values, decided.kept, decided.again, RECOMPUTING in without)
-    calls = {node: is_call(node) for node in roots}
-    order = fuse(roots, calls, values, without)
+    decided = decide(graph, transient.values, without, target)
+    roots, order = decided.roots, decided.order
     kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
     if own:
         kernels = [_with_own(kernel, own) for kernel in kernels]
-    edges = _edges(graph, kernels, roots, calls, transient, decided.again, _apart(order, roots))
+    edges = _edges(graph, kernels, roots, transient, decided.again, _apart(order, roots))
     return Ledger(graph, target, tuple(kernels), edges, without, own)
 
 
@@ -261,7 +247,6 @@ def _edges(
     graph: Graph,
     kernels: Sequence[Kernel],
     roots: dict[Node, str],
-    calls: dict[Node, bool],
     transient: Transient,
     again: Container[Node],
     apart: Mapping[tuple[Node, Node], str],
@@ -272,6 +257,7 @@ def _edges(
         for phase, nodes in enumerate(kernel.phases):
             for node in nodes:
                 home.setdefault(node, set()).add((number, phase))
+    calls = {kernel.nodes[0] for kernel in kernels if kernel.loops is None}
     shown = {node for node in graph.outputs if node.primitive.name == "reshape"}  # views of the same memory
     edges = []
     for node in graph.nodes:
@@ -288,11 +274,11 @@ def _edges(
                 reason = UNUSED
             elif {kernel for kernel, _ in here} & {kernel for kernel, _ in there}:
                 reason = LATER
-            elif calls.get(operand):
+            elif operand in calls:
                 reason = roots[operand]
             elif operand in transient.refused:
                 reason = transient.refused[operand]
-            elif calls.get(node):
+            elif node in calls:
                 reason = OPERAND
             else:
                 reason = roots.get(operand, REDUCTION)
