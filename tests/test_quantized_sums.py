@@ -129,13 +129,10 @@ def test_a_residual_network_moves_a_quarter_of_the_bytes_between_layers() -> Non
 def test_compiled_without_constants_only_bytes_lie_between_kernels() -> None:
     """Scales and zero points are inputs: zeros are padded by a selection, and the sums over weights are computed."""
     _, quantized, x = made(ResNet)
-    jitted, frozen = mt.jit(quantized), mt.freeze(quantized, x)
-
-    def written(compiled: Any) -> list[int]:
-        return [each.bytes_written for each in compiled.ledger(x).kernels if "contract" in each.name]
-
-    assert len(written(jitted)) == 8
-    assert written(jitted) == written(frozen)
+    kernels = mt.jit(quantized).ledger(x).kernels
+    assert sum("contract" in each.name for each in kernels) == 8
+    images = [node for each in kernels[:-1] for node in each.writes if node.spec.size > 1000]
+    assert len(images) > 8 and all(node.dtype.itemsize == 1 for node in images)
 
 
 @pytest.mark.parametrize("way", ["jit", "freeze", "lazy"])
@@ -192,7 +189,8 @@ def test_concatenated_branches_are_rounded_before_they_are_joined() -> None:
     assert [node.dtype for node in joined] == [mt.uint8]
     kernels = frozen.ledger(x).kernels
     images = sum(kernel.bytes_written for kernel in kernels if kernel.kind == "K1")  # the input of each layer
-    assert sum(kernel.bytes_written for kernel in kernels) - frozen(x).nbytes - images == 2 * 16 * 12 * 12
+    joined_bytes = 2 * 16 * 12 * 12  # written as branches, and joined, since a filter reads each element nine times
+    assert sum(kernel.bytes_written for kernel in kernels) - frozen(x).nbytes - images == 2 * joined_bytes
     np.testing.assert_allclose(frozen(x).numpy(), quantized(x).detach().numpy(), atol=1e-4)
 
 

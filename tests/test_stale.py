@@ -361,7 +361,7 @@ def by_partial(value):
 
 
 def by_partial_itself(value):
-    function = functools.partial(lambda given, x: x * pieces(given), value)
+    function: Any = functools.partial(lambda given, x: x * pieces(given), value)
     return function, lambda new: function.__setstate__((function.func, (new,), {}, None))
 
 
