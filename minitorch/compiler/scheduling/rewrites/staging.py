@@ -228,8 +228,10 @@ def specialise(procedure: Procedure, loop: str) -> Procedure:
             versions.append(If(held.and_(high, index, index.bounds[1] + 1), _assuming(each.body, known)))
             held = held.and_(low, index, high)
             known |= bounds
-        if not versions or held.never_holds:
+        if not versions:
             return None
+        if held.never_holds:  # then the one version is the loop itself
+            return [each]
         return [replace(each, body=(If(held, _assuming(each.body, known)), *versions))]
 
     return at_loop(procedure, loop, change)
