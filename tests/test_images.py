@@ -57,7 +57,7 @@ ROOMS = {
     "10-primitives": {"graph"},
     "11-memory": {"graph"},
 }
-GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "primitives", "tensor"}
+GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "named", "primitives", "tensor"}
 
 
 @every

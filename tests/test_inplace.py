@@ -617,6 +617,7 @@ def evaluations(monkeypatch, function, x):
         return len(mt.jit(function, passes=(), backend="interpret").graph(x).nodes), count
 
 
+@pytest.mark.filterwarnings("ignore:MT105")  # of `count`
 @pytest.mark.parametrize("write", [False, True])
 def test_the_work_for_a_chain_of_views_is_linear(monkeypatch, write):
     def function(x, length):

@@ -51,7 +51,8 @@ def test_two_processes_train_as_one_and_go_on_after_one_is_killed(tmp_path):
     folder = tmp_path / "together"
     status, lines, errors = trained(folder, "[4, 2]", 4, 2, processes=2, restarts=1)
     assert status == 0, errors[-4000:]
-    assert "launch: a process ended with 137; all begin again, 1 restarts are left" in errors
+    # The other process ends with 1 when its connection breaks; which of the two is seen first is left to the machine.
+    assert re.search(r"launch: a process ended with (137|1); all begin again, 1 restarts are left", errors)
     for place in ("[0] ", "[1] "):
         assert lines.count(f"{place}begins at 0") == 1 and lines.count(f"{place}begins at 2") == 1
         np.testing.assert_allclose(losses(lines, place)[-2:], losses(alone)[2:4], rtol=1e-5)

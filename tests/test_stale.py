@@ -802,3 +802,13 @@ def test_equal_values_of_other_types_are_other_signatures(alike, around, static)
         given = AROUND[around](value)
         result, back = jitted(X, given)
         assert (result.tolist(), repr(back)) == ((X + len(repr(given))).tolist(), repr(given))
+
+
+def test_a_class_may_say_anything_of_its_module():
+    """Libraries made in C do; it was an error of Python's own."""
+    odd = type("Odd", (), {"__module__": property(lambda self: "odd"), "scale": 2.0})()
+    function = mt.jit(lambda x: x * odd.scale)
+    assert function(mt.ones(1)).item() == 2.0
+    type(odd).scale = 3.0
+    with pytest.warns(TracingWarning, match="MT106"):
+        assert function(mt.ones(1)).item() == 3.0

@@ -13,9 +13,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 NAME = PACKAGE.name
 
 
-def sources() -> list[Path]:
-    """The Python files of the package. Copies that an editor keeps in hidden folders are none."""
-    return sorted(path for path in PACKAGE.rglob("*.py") if not path.parent.name.startswith("."))
+def sources(room: Path = PACKAGE) -> list[Path]:
+    """The Python files of the package, or of a room. Copies that an editor keeps in hidden folders are none."""
+    return sorted(path for path in room.rglob("*.py") if not path.parent.name.startswith("."))
 
 
 @cache

@@ -7,6 +7,7 @@ compared, too. A kind that is not in the table is compared by identity, with a w
 
 from __future__ import annotations
 
+import abc
 import array
 import dataclasses
 import datetime
@@ -64,6 +65,7 @@ _TABLE: tuple[tuple[How, tuple[type, ...]], ...] = (
     (How.IDENTITY, (types.CodeType, types.GenericAlias, types.UnionType, np.ufunc, re.Pattern, pathlib.PurePath)),
     (How.IDENTITY, (decimal.Decimal, fractions.Fraction, datetime.date, datetime.time, datetime.timedelta)),
     (How.IDENTITY, (logging.Logger, logging.LoggerAdapter, weakref.ReferenceType, *_LOCKS)),
+    (How.IDENTITY, (type(vars(abc.ABC)["_abc_impl"]),)),  # the cache of `isinstance`
     (How.IDENTITY, (operator.attrgetter, operator.methodcaller, operator.itemgetter)),
 )
 _PARTS: dict[type, tuple[str, ...]] = {

@@ -34,16 +34,17 @@ def is_users_frame(frame: FrameType) -> bool:
     return is_users_module(name) and not name.startswith("namedtuple_")
 
 
-def is_users_module(name: str) -> bool:
-    """Whether a module belongs to the user's program."""
+def is_users_module(module: object) -> bool:
+    """Whether a module belongs to the user's program; of a class, a library may make something else than a text."""
+    name = str(module)
     top = name.partition(".")[0]
     file = getattr(sys.modules.get(name) or sys.modules.get(top), "__file__", None)
     return is_users_file(file) if file else top not in (*sys.stdlib_module_names, _PACKAGE)
 
 
-def is_ours(module: str) -> bool:
+def is_ours(module: object) -> bool:
     """Whether a module belongs to this package."""
-    return module.partition(".")[0] == _PACKAGE
+    return str(module).partition(".")[0] == _PACKAGE
 
 
 def is_users_object(value: Any) -> bool:

@@ -270,7 +270,7 @@ class Observed:
         space = space_of(value) or {}
         has = set(space).union(*(vars(base) for base in type(value).__mro__ if is_users_module(base.__module__)))
         if isinstance(value, type):
-            has = set(dir(value))
+            has = set(dir(value)) if is_users_module(value.__module__) else set()
         by_others = not (isinstance(value, Module) or is_users_object(value))  # whose code is not observed
         every = [each for each in has if not each.startswith("__")] if self._reads_all or by_others else ()
         for attribute in sorted({*((has | self._asked) & names), *every}, key=str):
@@ -308,7 +308,7 @@ class Observed:
             for label, item in items_of(value) if len(value) <= kinds.MOST_ITEMS else ():
                 self._escape(item, f"{name}{label}")
         elif isinstance(value, FunctionType) and not is_users_file(value.__code__.co_filename):
-            kept = (How.PARTS,) if is_ours(str(value.__module__)) else (How.PARTS, How.ITEMS)
+            kept = (How.PARTS,) if is_ours(value.__module__) else (How.PARTS, How.ITEMS)
             for variable, cell in variables_of(value):  # a decorator: the user's function is in it
                 if kind_of(cell.cell_contents) in kept:
                     self._escape(self._watch(variable, getattr, cell, "cell_contents"), variable)

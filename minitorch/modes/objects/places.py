@@ -150,7 +150,7 @@ class Places:
         self._seen.add(id(value))
         if isinstance(value, (FunctionType, MethodType, partial, staticmethod, classmethod, property)):
             self._visit_function(value)
-        elif type(value).__module__.startswith(f"{_OURS}.modes"):  # what `jit` gave
+        elif str(type(value).__module__).startswith(f"{_OURS}.modes"):  # what `jit` gave
             self._pending.append(getattr(value, "function", None))
         elif isinstance(value, CellType) or (_is_entered(value) and not _is_large(value)):
             self._note(value, _items(value))
@@ -177,7 +177,7 @@ class Places:
             self._pending += [value.fget]
         elif not isinstance(value, FunctionType):
             self._pending += [value.__func__]
-        elif not (_is_fixed(str(value.__module__)) or _is_ours(str(value.__module__))):
+        elif not (_is_fixed(value.__module__) or _is_ours(value.__module__)):
             defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
             self._roots |= set(map(id, defaults))
             self._pending += [*(value.__closure__ or ()), *defaults]
@@ -303,7 +303,7 @@ def _is_entered(value: Any) -> bool:
         return True
     if isinstance(value, (Tensor, ModuleType)) or _is_fixed(kind.__module__):
         return False
-    return not _is_ours(kind.__module__) or (not isinstance(value, type) and kind.__module__.startswith(_ENTERED))
+    return not _is_ours(kind.__module__) or (not isinstance(value, type) and str(kind.__module__).startswith(_ENTERED))
 
 
 def _is_large(value: Any) -> bool:
@@ -315,12 +315,12 @@ def _is_replaceable(value: Any) -> bool:
     return not isinstance(value, (Module, CellType, type)) and _is_entered(value)
 
 
-def _is_fixed(module: str) -> bool:
-    return module.partition(".")[0] in _FIXED
+def _is_fixed(module: object) -> bool:
+    return str(module).partition(".")[0] in _FIXED
 
 
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == _OURS
+def _is_ours(module: object) -> bool:  # of a class, a library may make something else than a text
+    return str(module).partition(".")[0] == _OURS
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
