@@ -812,3 +812,71 @@ def test_a_class_may_say_anything_of_its_module():
     type(odd).scale = 3.0
     with pytest.warns(TracingWarning, match="MT106"):
         assert function(mt.ones(1)).item() == 3.0
+
+
+def wrapped(take):
+    """A decorator whose wrapper has parameters of its own, but says that they are those of the function."""
+    return lambda function: functools.wraps(function)(lambda *args, **kwargs: take(function, args, kwargs))
+
+
+class Scaled(mt.nn.Module):
+    """A module whose call has a default."""
+
+    def forward(self, x, k=2.0):
+        return x * k
+
+
+def scaled(x, k=2.0, *more, other=1.0):
+    return x * k * other + len(more)
+
+
+CALLABLES = {
+    "default of the wrapper": lambda: functools.wraps(scaled)(lambda x, k=5.0: scaled(x, k)),
+    "exchanged names": lambda: functools.wraps(scaled)(lambda k, x: scaled(k, x)),
+    "count of arguments": lambda: wrapped(lambda f, args, kwargs: f(*args, **kwargs) * (len(args) + 3 * len(kwargs)))(
+        scaled
+    ),
+    "argument added": lambda: wrapped(lambda f, args, kwargs: f(*args, **{"k": 7.0, **kwargs}))(scaled),
+    "module": Scaled,
+    "partial": lambda: functools.partial(scaled, other=3.0),
+    "function": lambda: scaled,
+}
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_a_call_means_what_it_means_to_what_is_called(name):
+    eager, jitted = CALLABLES[name](), mt.jit(CALLABLES[name](), backend="interpret")
+    for call in (
+        lambda f: f(X),
+        lambda f: f(X, 3.0),
+        lambda f: f(X, k=4.0),
+        lambda f: f(x=X, k=3.0),
+        lambda f: f(k=X, x=X),
+    ):
+        try:
+            expected = call(eager)
+        except TypeError:
+            continue
+        assert [call(jitted).tolist() for _ in range(2)] == [expected.tolist()] * 2
+    if name == "module":
+        jitted = mt.jit(eager)
+        jitted(X)
+        eager.forward = lambda x, k=7.0: x * k
+        with pytest.warns(TracingWarning, match="MT106"):
+            assert jitted(X).tolist() == (X * 7.0).tolist()
+
+
+def test_a_schedule_that_is_read_is_compared():
+    """And one that is stepped beside a training step, which reads the rate as an input, is no reason to trace again."""
+    optimizer = mt.optim.SGD([mt.nn.Parameter(mt.ones(1))], lr=1.0)
+    scheduler = mt.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    functions = [
+        lambda x: x * scheduler.last_epoch,
+        lambda x: x * scheduler.get_last_lr()[0],
+        lambda x: x * scheduler.gamma,
+    ]
+    jitted = [mt.jit(function, backend="interpret") for function in functions]
+    for _ in range(3):
+        assert [traced(each, X)[0] for each in jitted] == [eager(each) for each in functions]
+        scheduler.step()
+        scheduler.gamma += 0.25

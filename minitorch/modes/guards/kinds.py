@@ -32,6 +32,7 @@ import numpy as np
 from ...ir import Node
 from ...nn import Module
 from ...optim import Optimizer
+from ...optim.lr_scheduler import LRScheduler
 from ...tensor import Tensor
 from .objects import is_ours
 
@@ -58,7 +59,7 @@ _TABLE: tuple[tuple[How, tuple[type, ...]], ...] = (
     (How.ELEMENTS, (np.ndarray, bytearray, array.array, memoryview)),
     (How.PARTS, (types.FunctionType, types.MethodType, functools.partial, functools.partialmethod, _BUILTIN)),
     (How.PARTS, (staticmethod, classmethod, property, functools._lru_cache_wrapper, functools.cached_property)),
-    (How.OBJECT, (Module, types.SimpleNamespace)),
+    (How.OBJECT, (Module, LRScheduler, types.SimpleNamespace)),
     (How.IDENTITY, (Tensor, Optimizer, type, types.ModuleType, enum.Enum, type(NotImplemented), BaseException)),
     (How.IDENTITY, (types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType)),
     (How.IDENTITY, (types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType)),

@@ -101,6 +101,7 @@ class Observed:
                 self._escape(value, variable)
         if function is not None:
             self._escape(function, "" if isinstance(function, Module) else "self")
+            self._of_class(type(function), "__call__", "self")
         for label, _ in parts_of(function) if isinstance(function, partial) else ():
             self._watch(label, getattr, function, label)
 
@@ -219,8 +220,8 @@ class Observed:
             return _ENDS
         if isinstance(owner, Tensor) and attribute == "requires_grad":
             return self._watch(name, getattr, owner, attribute)
-        space, is_module = space_of(owner), isinstance(owner, Module)
-        if (kind_of(owner) is How.VALUE and not space) or (is_ours(type(owner).__module__) and not is_module):
+        how, space, is_module = kind_of(owner), space_of(owner), isinstance(owner, Module)
+        if (how is How.VALUE and not space) or (how is not How.OBJECT and is_ours(type(owner).__module__)):
             return _ENDS
         if attribute == "training" and is_module:
             return _ENDS

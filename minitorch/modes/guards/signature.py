@@ -104,6 +104,7 @@ class Signatures:
         self._function = function
         self._name = surroundings.name(function)
         self._static_argnames = static_argnames
+        self._has_own_parameters = surroundings.has_own_parameters(function)
         self._read_parameters()
         self.usual_length = surroundings.usual_length(self.parameters, static_argnames)
         self.donated = donation.parameters(donate, self.parameters, self._name)
@@ -116,12 +117,15 @@ class Signatures:
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The signature of a call, and what its arguments contain: leaves, tensors, aliases."""
         missing = self.usual_length - len(args)
-        if (kwargs or missing) and surroundings.given_defaults(self._function) != self._given:
-            self._read_parameters()
-        if not kwargs and 0 < missing <= len(self._defaults):
-            args += self._defaults[-missing:]
+        if not self._has_own_parameters:
+            args, kwargs = self._as_given(args, kwargs) if self._static_argnames else (args, kwargs)
         elif kwargs or missing:
-            args, kwargs = self._normal_form(args, kwargs)
+            if surroundings.given_defaults(self._function) != self._given:
+                self._read_parameters()
+            if not kwargs and 0 < missing <= len(self._defaults):
+                args += self._defaults[-missing:]
+            else:
+                args, kwargs = self._normal_form(args, kwargs)
         parts = Parts()
         structure, leaves = parts.add((args, kwargs)), parts.leaves
         arrays: dict[int, Any] = {}
@@ -186,6 +190,15 @@ class Signatures:
             if name in bound.arguments:
                 bound.arguments[name] = self._static(name, bound.arguments[name])
         return bound.args, bound.kwargs
+
+    def _as_given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same call with static arguments wrapped: what it means is left to what is called."""
+        names = [*(self.parameters.parameters if self.parameters else ()), *[""] * len(args)]
+
+        def wrapped(name: str, value: Any) -> Any:
+            return self._static(name, value) if name in self._static_argnames else value
+
+        return tuple(map(wrapped, names, args)), {name: wrapped(name, each) for name, each in kwargs.items()}
 
     def _static(self, name: str, value: Any) -> Static:
         try:

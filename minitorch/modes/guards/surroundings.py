@@ -40,6 +40,12 @@ def parameters(function: Callable[..., Any], static_argnames: tuple[str, ...]) -
     return signature
 
 
+def has_own_parameters(function: Callable[..., Any]) -> bool:
+    """Whether a call means what the signature says: not if a decorator, a module's hooks or an object take it."""
+    plain = getattr(function, "__func__", function)
+    return isinstance(plain, FunctionType) and not hasattr(plain, "__wrapped__") and not hasattr(plain, "__signature__")
+
+
 def usual_length(signature: inspect.Signature | None, static_argnames: tuple[str, ...]) -> int:
     """The number of positional arguments of a call in normal form; -1 if there is none."""
     if signature is None or static_argnames:
