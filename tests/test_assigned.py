@@ -644,3 +644,17 @@ def test_a_session_writes_assigned_buffers() -> None:
         assert near(expected.tolist(), found.tolist())
         assert near(content(models[0].state_dict()), content(models[1].state_dict()))
         models[1].zero_grad()
+
+
+@pytest.mark.parametrize("view", [lambda x: x[:1], lambda x: x.detach(), lambda x: x.T, lambda x: x.view(1, 2)])
+@pytest.mark.parametrize("outside", [False, True])
+def test_state_that_is_a_view_of_other_memory_is_warned_about(view, outside):
+    """Eagerly, later writes to one of the two are seen in the other; a graph assigns a copy."""
+    holder, buffer = nn.Module(), mt.ones(1, 2)
+
+    def keeps(x):
+        holder.kept = view(buffer if outside else x)
+        return x * 1
+
+    with pytest.warns(mt.errors.TracingWarning, match="MT109: keeps assigns a view"):
+        mt.jit(keeps)(mt.ones(1, 2))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...dtypes import BY_NUMPY
+from ...errors import compose
 from ...graph import Graph
 from ...interpreters import ArgumentLayout, Callback, interpreting, layout_text, visible_strides
-from ...ir import Node, Shape, Spec
+from ...ir import Node, Shape, Spec, warn_user
 from ...tensor import OnDevice, Tensor, forget_writes
-from ...tree import Structure, Whole
+from ...tree import Structure, Whole, flatten
 from ..guards.observed import Observed
 from ..objects.assigned import Assigned
 from ..objects.outcome import Outcome, contents, outcome_of
-from ..objects.places import Places
+from ..objects.places import Change, Places
 from ..objects.roles import Argument, Held, New, Output
 from .differentiable import Backward, record_backward
 from .effects import Effects, Where
@@ -121,6 +122,7 @@ def record(
             if places is not None:
                 changes = places.changes()
                 places.restore()
+                _warn_of_views(staging.trace.name, changes, positions)
                 holder += [change.now for change in changes]
                 changes = [change._replace(now=None) for change in changes]
                 assigned = Assigned(places, changes)
@@ -164,6 +166,23 @@ def record(
     residuals = backward.computed if backward else []
     graph = staging.graph(everything, (*nodes, *effects.nodes, *residuals), forward)
     return Recorded(graph, outcome, effects, backward, recorded_owners, guards, layouts, callbacks, made, assigned)
+
+
+def _warn_of_views(name: str, changes: Iterable[Change], arguments: Container[int]) -> None:
+    """Warn of state that is a view of an argument or a tensor from outside: the graph has a value, and no memory."""
+    for place, _, now in changes:
+        for leaf in flatten(now)[0]:
+            root = leaf._view.root if isinstance(leaf, Tensor) and leaf._view is not None else None
+            if root is not None and (id(root) in arguments or not isinstance(root._value, Node)):
+                warn_user(
+                    compose(
+                        "MT109",
+                        f"{name} assigns a view, {leaf.spec}, to {place}",
+                        why="eagerly it shares its memory with what it is a view of; a graph assigns a copy, so that a "
+                        "later write to one of the two is not seen in the other",
+                        fix="take the view where it is used, or assign a .clone() of it, which is a copy in every mode",
+                    )
+                )
 
 
 def _made(outputs: dict[int, Tensor]) -> list[Made]:
