@@ -411,6 +411,21 @@ def by_callable_itself(value):
     return caller, lambda new: setattr(caller, "value", new)
 
 
+class Pipeline(list[Any]):
+    """A list with an attribute."""
+
+    value: Any = None
+
+    def through(self, x):
+        return x * pieces(self.value) * len(self)
+
+
+def by_attribute_of_a_list(value):
+    pipeline = Pipeline([1])
+    pipeline.value = value
+    return (lambda x: pipeline.through(x)), lambda new: setattr(pipeline, "value", new)
+
+
 def by_another_class(value):
     def of(shared):
         return type("Subclass", (Caller,), {"shared": [shared]})

@@ -283,10 +283,8 @@ class Observed:
 
     def _pass(self, value: Any, name: str) -> None:
         """Note an object whose attributes are read."""
-        if kind_of(value) is How.OBJECT and not isinstance(value, Module):
-            self._know(value, name)
-        else:
-            self._escape(value, name)
+        known = kind_of(value) is How.OBJECT and not isinstance(value, Module)
+        self._know(value, name) if known else self._escape(value, name)
 
     def _know(self, value: Any, name: str) -> None:
         if id(value) not in self._known:
@@ -331,7 +329,8 @@ class Observed:
             self._escape((space_of(value) or {}).get("function"), name)
         if isinstance(value, ModuleType) and not is_users_module(value.__name__):
             return
-        if how is How.OBJECT or isinstance(value, (ModuleType, type, FunctionType)):
+        has_attributes = how is How.OBJECT or (space_of(value) and is_users_object(value))  # a list, too
+        if has_attributes or isinstance(value, (ModuleType, type, FunctionType)):
             self._know(value, name)
             self._open.append((value, name))
             self._read_free(value, name, self._free)
