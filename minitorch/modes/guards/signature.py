@@ -91,6 +91,7 @@ class Signatures:
         usual_length: the number of positional arguments of a call in normal form; -1 if there is none.
         donated: the names and numbers of the donated parameters.
         takes_devices: whether calls may be given values on a device.
+        has_own_parameters: whether calls are bound here, by `parameters`; otherwise whatever is called binds them.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Signatures:
         self._function = function
         self._name = surroundings.name(function)
         self._static_argnames = static_argnames
-        self._has_own_parameters = surroundings.has_own_parameters(function)
+        self.has_own_parameters = surroundings.has_own_parameters(function)
         self._read_parameters()
         self.usual_length = surroundings.usual_length(self.parameters, static_argnames)
         self.donated = donation.parameters(donate, self.parameters, self._name)
@@ -117,7 +118,7 @@ class Signatures:
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The signature of a call, and what its arguments contain: leaves, tensors, aliases."""
         missing = self.usual_length - len(args)
-        if not self._has_own_parameters:
+        if not self.has_own_parameters:
             args, kwargs = self._as_given(args, kwargs) if self._static_argnames else (args, kwargs)
         elif kwargs or missing:
             if surroundings.given_defaults(self._function) != self._given:

@@ -75,6 +75,7 @@ class FrozenGraph(Frozen[..., Any]):
         if parameters is not None:
             function.__signature__ = parameters  # type: ignore[attr-defined]
         super().__init__(function, backend, autocast)
+        self._signatures.has_own_parameters = True  # behind it is nothing that could take a call otherwise
         self._parts = name, parameters, tuple(signatures), backend, passes, autocast, frozen_bytes
         self._passes = passes_for(backend) if passes is None else tuple(passes)
         self.passes = self._passes
