@@ -138,3 +138,13 @@ def test_any_number_of_rows(dtype: str, target: str, sweep: bool) -> None:
         for depth, width in ((64, 96), (100, 33)):
             module = nn.Sequential(nn.Linear(depth, width), nn.ReLU()).eval()
             check(module, mt.zeros(rows, depth), dtype, ALL[target], (rows, depth, width))
+
+
+@pytest.mark.parametrize("target", ALL)
+def test_products_of_gathered_rows(target: str) -> None:
+    """Rows of a table, looked up and multiplied: few and many of them, widths that no tile divides."""
+    for shape, width in product(((1, 1), (4, 2), (7, 1), (5, 3)), (20, 36)):
+        module = nn.Sequential(nn.Embedding(20, 6), nn.Linear(6, width)).eval()
+        indices = mt.zeros(*shape, dtype=mt.int64)
+        kernels = mt.freeze(module, indices).ledger(indices).for_target(ALL[target]).kernels
+        assert not any(each.refused for each in kernels), (shape, width)

@@ -132,18 +132,18 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     }
     outer = [name for name in units if extents[name] > 1]
     at = "kb" if in_blocks else outer[-1] if outer else ""
+    # No row of an image is computed beyond the last one, and nothing is looked up at an index that is not there.
+    first: list[Rewrite] = []
     packs: list[Rewrite] = []
     if cut.packs_left:
         pack_left = _pack_left if cut.groups is None else left_in_groups
-        packs += pack_left(_argument(left, right), left, at, cut)
+        is_first = cut.groups is None and _gathers(left.value)
+        (first if is_first else packs).extend(pack_left(_argument(left, right), left, at, cut))
     if cut.packs_right:
         pack_right = _pack_right if cut.groups is None else right_in_groups
-        packs += pack_right(_argument(right, left), right, at, cut)
-    gathers = any(_gathers(each.value) for each in (left, right))
-    of_tiles = overcompute(total, tiles=("r", "v", "l"))
-    # No row of an image is computed beyond the last one, and nothing is looked up at an index that is not there.
-    is_first = cut.groups is None and (gathers or _has_rows(right, cut))
-    yield from [*packs, of_tiles] if is_first else [of_tiles, *packs]
+        is_first = cut.groups is None and (_gathers(right.value) or _has_rows(right, cut))
+        (first if is_first else packs).extend(pack_right(_argument(right, left), right, at, cut))
+    yield from [*first, overcompute(total, tiles=("r", "v", "l")), *packs]
     if groups:
         yield group("g", **({"pairs": "int16"} if cut.groups is not None and cut.groups.pairs else {}))
     yield unroll("r", inside="k")

@@ -170,7 +170,9 @@ def _gathered(nest: Nest) -> list[int]:
     columns = [column for loop in nest.loops for column in loop.columns]
     for loop, statement in nest.statements if nest.rows and nest.rows[-1].extent > ROWS_AHEAD else ():
         for part in statement.value.all_parts if loop.columns else ():
-            if isinstance(part, Load) and part.inside == ALWAYS and part.index.coefficient(loop.columns[-1]) == 1:
+            if not isinstance(part, Load) or part.inside != ALWAYS or not part.index.depends_on(nest.rows[-1]):
+                continue
+            if part.index.coefficient(loop.columns[-1]) == 1:
                 inner = [each for value in part.values for each in value.all_parts]
                 made_here = any(isinstance(each, (Total, Scratch)) for each in inner)
                 if inner and not made_here and not any(each.depends_on(one) for each in inner for one in columns):
