@@ -28,7 +28,8 @@ def u8(*shape: int) -> Array:
 
 
 def i8(*shape: int) -> Array:
-    return RANDOM.integers(-128, 128, shape).astype(np.int8)
+    """Seven bits: on x86 without VNNI, ONNX Runtime adds two products of u8 and s8 in 16 bits, which saturates."""
+    return RANDOM.integers(-64, 64, shape).astype(np.int8)
 
 
 def zero(value: int, *shape: int, dtype: Any = np.uint8) -> Array:
@@ -187,7 +188,7 @@ def test_what_onnxruntime_quantises(
     save(network(), tmp_path / "float.onnx")
     logging.disable(logging.WARNING)
     try:
-        kinds: Any = {"weight_type": q.QuantType[weight], "per_channel": per_channel}
+        kinds: Any = {"weight_type": q.QuantType[weight], "per_channel": per_channel, "reduce_range": True}  # see i8
         if form == "dynamic":
             q.quantize_dynamic(tmp_path / "float.onnx", path, **kinds)
         else:

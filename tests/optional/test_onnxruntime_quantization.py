@@ -33,6 +33,10 @@ def test_the_record_is_onnxruntimes():
     record = read("onnxruntime")
     if record["onnxruntime"] != onnxruntime.__version__:
         pytest.skip(f"recorded with onnxruntime {record['onnxruntime']}")
+    from tests.exported import saturates
+
+    if saturates():
+        pytest.skip("on this processor onnxruntime saturates sums of products of 8-bit integers")
     assert record == answers(onnxruntime)
 
 

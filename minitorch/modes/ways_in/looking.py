@@ -259,7 +259,7 @@ class Looking(Calling[P, R], Drawable):
         Example:
             >>> import minitorch as mt
             >>> f = mt.jit(lambda x: x.softmax(1))
-            >>> rows = {row.without: row for row in f.ablate(mt.ones(256, 1000), seconds=0).variants}
+            >>> rows = {row.without: row for row in f.ablate(mt.ones(64, 500), seconds=0).variants}
             >>> rows["nothing"].kernels, rows["fusion: shared rows"].kernels, rows["all fusion"].kernels
             (1, 4, 5)
         """
