@@ -6,6 +6,7 @@ MINUTES ?= 10
 SEED ?=
 ARGS ?=
 RUN := .venv/bin/python
+PYTEST := $(RUN) -m pytest -q --progress --numprocesses auto --dist loadfile --no-loadscope-reorder
 UV := $(firstword $(wildcard .venv/bin/uv) uv)
 
 .PHONY: help setup lab test test-fast check stubs bench fuzz class notebooks lock clean
@@ -24,10 +25,10 @@ lab: setup ## Open JupyterLab at the first notebook
 	@$(RUN) -m minitorch lab $(if $(PORT),--port $(PORT)) -- $(ARGS)
 
 test: setup ## Run all tests, every notebook included
-	@$(RUN) -m pytest -q --progress --numprocesses auto --dist worksteal $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-fast: setup ## Run a tenth of the tests, some of every file
-	@$(RUN) -m pytest -q --progress --fast --numprocesses auto --dist worksteal $(ARGS)
+	@$(PYTEST) --fast $(ARGS)
 
 check: setup ## Lint, format check and types, of Python and JavaScript
 	@failed=0; \

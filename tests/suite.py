@@ -147,6 +147,23 @@ def costs_of(items: Iterable[pytest.Item]) -> dict[str, float]:
     }
 
 
+def slowest_files_first(items: list[pytest.Item]) -> None:
+    """Sort tests by file, so that no process is left with a long one at the end.
+
+    Each file runs in one process (``--dist loadfile``): what its tests share is made once.
+    """
+    known = recorded()
+    files: dict[str, float] = defaultdict(float)
+    shared: dict[str, float] = {}
+    for item in items:
+        file = file_of(item.nodeid)
+        files[file] += known.get(function_of(item.nodeid), OTHERS)
+        shared |= {name: known.get(name, 0.0) for name in fixtures_of(item)}
+    for name, cost in shared.items():
+        files[file_of(name)] += cost
+    items.sort(key=lambda item: -files[file_of(item.nodeid)])
+
+
 # --- progress ----------------------------------------------------------------------------------------------------
 
 
