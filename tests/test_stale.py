@@ -786,3 +786,28 @@ def test_a_schedule_that_is_read_is_compared():
         assert [traced(each, X)[0] for each in jitted] == [eager(each) for each in functions]
         scheduler.step()
         scheduler.gamma += 0.25
+
+
+ASKED = [
+    lambda o: hasattr(o, "sca" + o.ending),
+    lambda o: getattr(o, "sca" + o.ending, None) is not None,
+    lambda o: "scale" in vars(o),
+    lambda o: "scale" in o.__dict__,
+    lambda o: "scale" in dir(o),
+    lambda o: any(name.startswith("sc") for name in vars(o)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ASKED)))
+@pytest.mark.parametrize("kind", [types.SimpleNamespace, mt.nn.Identity])
+def test_an_attribute_that_is_not_there_yet_is_asked_for(kind, number):
+    """Under a name that the code does not contain; added later, and removed again."""
+    holder, asked = kind(), ASKED[number]
+    holder.ending = "le"
+    f = mt.jit(lambda x: x * 2 if asked(holder) else x)
+    found = [f(X).tolist()]
+    holder.scale = 3.0
+    with pytest.warns(TracingWarning, match="MT106"):
+        found.append(f(X).tolist())
+    del holder.scale
+    assert [*found, f(X).tolist()] == [[1, 2], [2, 4], [1, 2]]

@@ -274,6 +274,8 @@ class Observed:
             has = set(dir(value)) if is_users_module(value.__module__) else set()
         by_others = not (isinstance(value, Module) or is_users_object(value))  # whose code is not observed
         every = [each for each in has if not each.startswith("__")] if self._reads_all or by_others else ()
+        if self._reads_all and space:
+            self._watch(f"{name}.__dict__", _names_in, space, "")
         for attribute in sorted({*((has | self._asked) & names), *every}, key=str):
             found = self._read(value, attribute, f"{name}.{attribute}" if name else attribute)
             if found is not _ENDS and found is not _COMPUTED:
@@ -376,7 +378,7 @@ class Observed:
         changed: dict[str, None] = {}
         for watched in list(self._found.values()):
             if not watched.holds():
-                if warn and watched.name not in changed:
+                if warn and watched.name not in changed and watched.read is not _names_in:
                     warn_of_change(name, watched)
                 changed[watched.name] = None
                 watched.settle()
@@ -390,6 +392,11 @@ class Observed:
         for read, (value, place) in self._unknown.items():
             warn_of_unknown(name, read, value, place)
         return list(changed)
+
+
+def _names_in(space: dict[str, Any], key: str, default: object) -> tuple[str, ...]:
+    """The attributes that an object has, for code that asks for names that it does not contain."""
+    return tuple(name for name in space if not name.startswith("_"))
 
 
 def _is_made_here(variables: dict[str, Any]) -> bool:

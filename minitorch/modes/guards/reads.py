@@ -18,7 +18,7 @@ _STEPS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_A
 _WRITES = ("STORE", "DELETE")
 # Code with these names reads attributes whose names it does not contain.
 _COMPUTED = {"getattr", "vars", "__dict__", "attrgetter", "methodcaller", "asdict", "astuple", "replace", "copy"}
-_COMPUTED |= {"deepcopy", "fields", "setattr", "delattr", "__getattribute__"}
+_COMPUTED |= {"deepcopy", "fields", "setattr", "delattr", "__getattribute__", "hasattr", "dir"}
 
 
 class Chain(NamedTuple):
