@@ -79,24 +79,6 @@ def test_the_reason_for_no_sandbox_is_found_out(monkeypatch: pytest.MonkeyPatch)
     assert "bubblewrap" in str(sandbox.unavailable.__wrapped__()) or sys.platform != "linux"
 
 
-def test_an_environment_in_a_folder_for_files_that_come_and_go_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "interpreter", lambda: [Path("/tmp/clone/.venv")])
-    options = sandbox.Sandbox(Limits()).bubblewrap()
-    empty = options.index("--tmpfs")
-    memory = [n for n, option in enumerate(options) if option == "--tmpfs" and Path(options[n + 1]) in sandbox.MEMORY]
-    assert max(memory) < options.index("/tmp/clone/.venv")
-    assert empty < options.index("/tmp/clone") and options[options.index("/tmp") - 1] == "--tmpfs"
-
-
-def test_a_course_inside_what_students_see_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "interpreter", lambda: [tmp_path])
-    monkeypatch.setattr(sandbox, "unavailable", lambda: None)
-    root = classes.course(tmp_path / "inside")
-    hand_in(root, "ana", notebook(sample()))
-    with pytest.raises(CommandError, match=r"which student code can read: move .*inside elsewhere"):
-        courses.grade(Course(root / "submitted", root / "exercises"), Limits(), 1)
-
-
 def test_nothing_to_grade_is_an_error(course: Course) -> None:
     with pytest.raises(CommandError, match=r"nothing to grade for bob: no student and no exercise"):
         submissions(course, ["bob"])

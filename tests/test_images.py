@@ -18,7 +18,7 @@ import pytest
 from minitorch.classroom import parts
 from minitorch.classroom.asks import Needs
 from minitorch.classroom.checks import EXERCISES, TASKS
-from minitorch.classroom.grading.sandbox import packages
+from minitorch.classroom.grading.sandbox import shown
 from minitorch.classroom.grading.sandbox.image import Contents, image
 from minitorch.classroom.grading.submission.contents import contents
 from minitorch.classroom.grading.submission.preflight import released
@@ -130,7 +130,7 @@ def test_a_function_that_has_the_name_of_a_module_is_withheld_by_its_name(tmp_pa
 
 
 def test_frameworks_that_could_do_a_task_are_not_shown() -> None:
-    names = {path.name for path in packages.shown(Needs().packages)}
+    names = {path.name for path in shown.packages(Needs().packages)}
     assert {"numpy", "IPython", "matplotlib"} <= names
     assert not names & {"jax", "jaxlib", "torch", "networkx", "sklearn", "scipy", "minitorch", "nbgrader"}
 

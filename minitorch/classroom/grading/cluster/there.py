@@ -59,7 +59,7 @@ def _trouble(folder: Path) -> str:
         return f"{reason}: {sandbox.remedy()}"
     if shown := sandbox.exposed(folder):
         return f"its folder {folder} is in {shown}, which student code can read: start it with --local-directory"
-    return ""
+    return sandbox.copies([]) or ""
 
 
 # --- doing it ----------------------------------------------------------------------------------------------------

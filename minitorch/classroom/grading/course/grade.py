@@ -122,6 +122,8 @@ def grade(
                 done(item, _result({"error": item.trouble}, releases[item.submission.exercise]))
         one_by_one = sorted(todo, key=attrgetter("exercise"))  # a sandbox is that of an exercise, and starts in seconds
         jobs = {each: _job(course, each, releases[each.exercise], journal.seeds, limits, safe) for each in one_by_one}
+        if jobs and safe and not scheduler and (seen := sandbox.copies(releases)):
+            raise CommandError(seen)
         grading = on_cluster(jobs, scheduler, workers) if scheduler else here(jobs, workers)
         for each, answer in stack.enter_context(grading):
             done(todo[each], _result(answer, releases[each.exercise]))

@@ -1,9 +1,9 @@
 """Where student code runs: bubblewrap's command line, and whether this machine can run it.
 
-Inside there is the system, this Python with the packages that an exercise may import, and what that exercise needs of
-`minitorch` (`image`), all read-only; three small folders in memory; no network; no other process. In particular there
-is no gradebook, no solution, no test and no other student's work, because the folder of the course is not there, and
-nothing that is written inside lies on a disk.
+Inside there is what `shown` names of the system and of this Python, and what the exercise needs of `minitorch`
+(`image`), all read-only; three small folders in memory; no network; no other process. In particular there is no
+gradebook, no solution, no test and no other student's work, because the folder of the course is not there, and nothing
+that is written inside lies on a disk.
 
 bubblewrap makes the namespaces and the view of the files, once for many submissions; each of these is a copy of the
 first process inside (`inside.fork_server`), with namespaces, folders and limits of its own.
@@ -16,26 +16,35 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from ...asks.needs import Needs
 from ..limits import Limits
-from . import packages
+from . import shown
 from .image import PROGRAMS, Contents
 
-IMAGE = Path("/course/image.zip")  # where our own files are found inside
+IMAGE = shown.COURSE / "image.zip"  # where our own files are found inside
 HOME = Path("/home/student")
+EXECUTABLE = shown.PYTHON / "bin" / "python3"
 MEMORY = (Path("/dev/shm"), Path("/tmp"), HOME)  # what student code may write to
-
-# The system's own folders. On most distributions some of them are links into /usr, and stay so.
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 
 # The least uid that no distribution gives to anything (after the containers' in systemd's UIDs-GIDs.md).
 FIRST_UID = 1_879_048_192
 
+ANYWHERE = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 SLOTS = 64  # for one run; another run has others, because a user's processes are counted together
+
+SEARCH = """
+import os
+for folder, inner, names in os.walk("/"):
+    inner[:] = [name for name in inner if os.path.join(folder, name) != "/proc"]
+    for name in (*inner, *names):
+        if name == "minitorch" or name.endswith(".ipynb"):
+            print(os.path.join(folder, name))
+"""
 
 UNSAFE = "--unsafe runs the students' code with your rights: it can read your files and change the gradebook"
 
@@ -75,17 +84,16 @@ class Sandbox:
             "control": control,
             "limits": self.resources(),
             "folders": {str(path): self._mounted() for path in MEMORY},
-            "kept": [str(path) for path in interpreter() if is_in_memory(path)],
             "uid": self.uid,
             "checks": self.contents.checks,
             "caged": self.safe,
         }
-        python = [sys.executable, "-P", "-m", f"{PROGRAMS}.fork_server", json.dumps(options)]
-        return [*self.bubblewrap(image), *python] if self.safe else python
+        program = ["-P", "-m", f"{PROGRAMS}.fork_server", json.dumps(options)]
+        return [*self.bubblewrap(image), str(EXECUTABLE), *program] if self.safe else [sys.executable, *program]
 
     def surroundings(self, image: str) -> dict[str, str]:
         """The environment variables of the command: none, so that nothing of the grader's can be read inside."""
-        return {} if self.safe else {**environment(), **os.environ, "PYTHONPATH": image}
+        return {} if self.safe else {"HOME": str(Path.home()), **ANYWHERE, **os.environ, "PYTHONPATH": image}
 
     def _mounted(self) -> str:
         limits = self.limits
@@ -107,9 +115,10 @@ class Sandbox:
     def bubblewrap(self, image: int | None = None) -> list[str]:
         """bubblewrap and its options; the command to run inside follows.
 
-        The image is read from a descriptor. Without one it is a trial, and installed packages are as they are.
+        The image is read from a descriptor. Without one it is a trial.
         """
-        shown = [path for path in parents([*interpreter(), IMAGE, HOME]) if path not in MEMORY]
+        places = {**shown.system(), **shown.python(), **shown.packages(self.contents.needs.installed)}
+        folders = sorted({each for place in (*places, HOME) for each in place.parents if each != Path("/")})
         return [
             shutil.which("bwrap") or "bwrap",
             *self.namespaces(),
@@ -120,30 +129,16 @@ class Sandbox:
             self.name,
             "--clearenv",
             *(part for name, value in environment().items() for part in ("--setenv", name, value)),
-            *(part for path in shown if not is_in_memory(path) for part in open_folder(path)),
-            *(part for path in SYSTEM for part in as_it_is(Path(path))),
+            # For anyone to look into; bubblewrap closes those that it makes on the way.
+            *(part for path in folders for part in ("--perms", "0755", "--dir", str(path))),
+            *(part for place, path in places.items() for part in _show(path, place)),
+            *(part for path in shown.emptied() for part in _memory(path, "0755")),
             # To map /dev/zero takes memory that nobody counts; /dev/full reads the same and cannot be mapped.
             *("--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/full", "/dev/zero"),
-            *(part for path in MEMORY for part in memory_folder(path)),
-            # Visible folders come after the empty ones, which would hide them: an environment may lie in /tmp.
-            *(part for path in shown if is_in_memory(path) for part in open_folder(path)),
-            *(part for path in interpreter() for part in ("--ro-bind", str(path.resolve()), str(path))),
-            *(self._contents(image) if image is not None else ()),
-            *("--remount-ro", "/", "--remount-ro", "/dev", "--chdir", str(HOME), "--"),
-        ]
-
-    def _contents(self, image: int) -> Iterable[str]:
-        """Options for what depends on the exercise: the packages that it may import, and the image."""
-        installed = [part for path in packages.folders() for part in self._installed(path)]
-        return [*installed, "--perms", "0444", "--ro-bind-data", str(image), str(IMAGE)]
-
-    def _installed(self, folder: Path) -> Iterable[str]:
-        """Options that leave of a folder of installed packages those that the exercise may import."""
-        places = [path for path in packages.shown(self.contents.needs.installed) if path.is_relative_to(folder)]
-        return [
-            *("--perms", "0755", "--size", str(1 << 20), "--tmpfs", str(folder)),
-            *(part for path in places for part in ("--ro-bind", str(path.resolve()), str(path))),
-            *("--remount-ro", str(folder)),
+            *(part for path in MEMORY for part in _memory(path, "1777")),
+            *(() if image is None else ("--perms", "0444", "--ro-bind-data", str(image), str(IMAGE))),
+            *(part for path in ("/", "/dev", *shown.emptied()) for part in ("--remount-ro", str(path))),
+            *("--chdir", str(HOME), "--"),
         ]
 
     def namespaces(self) -> list[str]:
@@ -153,7 +148,12 @@ class Sandbox:
         """
         user = ("user",) if self.uid is None else ()
         each = (*user, "ipc", "pid", "net", "uts", "cgroup-try")
-        rights = ("CAP_SYS_ADMIN", "CAP_SETPCAP", *(("CAP_SETUID", "CAP_SETGID", "CAP_KILL") if not user else ()))
+        rights = (
+            "CAP_SYS_ADMIN",
+            "CAP_SYS_CHROOT",
+            "CAP_SETPCAP",
+            *(("CAP_SETUID", "CAP_SETGID", "CAP_KILL") if not user else ()),
+        )
         return [
             *(f"--unshare-{name}" for name in each),
             *(["--disable-userns"] if user and knows("--disable-userns") else []),
@@ -174,52 +174,25 @@ def environment() -> dict[str, str]:
     """All environment variables inside."""
     return {
         "HOME": str(HOME),
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PATH": f"{EXECUTABLE.parent}:/usr/bin:/bin",
         "LANG": "C.UTF-8",
+        "LD_LIBRARY_PATH": str(shown.PYTHON / "lib"),
         "PYTHONPATH": str(IMAGE),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
+        "PYTHONUSERBASE": str(shown.COURSE),
+        **ANYWHERE,
     }
 
 
-def interpreter() -> list[Path]:
-    """The folders that this Python is made of, outermost first and none inside another or in the system's.
-
-    An environment inside a checkout is among them, the checkout is not.
-    """
-    found: list[Path] = []
-    for path in sorted({Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parent.parent}):
-        if not any(path.is_relative_to(outer) for outer in [*map(Path, SYSTEM), *found]):
-            found.append(path)
-    return found
+def _show(path: Path, place: Path) -> Iterable[str]:
+    """Options that show a file or folder, read-only; a link as a link, if what it leads to is there as well."""
+    if path.is_symlink() and (path == place or "/" not in os.readlink(path)):
+        return ("--symlink", os.readlink(path), str(place))
+    return ("--ro-bind", str(path.resolve()), str(place))
 
 
-def as_it_is(path: Path) -> Iterable[str]:
-    """Options that show `path` as it is outside: a link as a link, the rest read-only, nothing if there is none."""
-    if path.is_symlink() and path.is_dir():
-        return ("--symlink", os.readlink(path), str(path))
-    return ("--ro-bind-try", str(path.resolve()), str(path))
-
-
-def parents(paths: Iterable[Path]) -> list[Path]:
-    """The folders above `paths`, outermost first, but for the root."""
-    return sorted({Path("/etc"), *(parent for path in paths for parent in path.parents if parent != Path("/"))})
-
-
-def open_folder(path: Path) -> Iterable[str]:
-    """Options for a folder that anyone may look into; bubblewrap closes those that it makes on the way."""
-    return ("--perms", "0755", "--dir", str(path))
-
-
-def memory_folder(path: Path) -> Iterable[str]:
-    """Options for an empty folder in memory; each submission gets one of its own in its place."""
-    return ("--perms", "1777", "--size", str(1 << 20), "--tmpfs", str(path))
-
-
-def is_in_memory(path: Path) -> bool:
-    """Whether a folder is inside one of these."""
-    return any(path.is_relative_to(each) for each in MEMORY)
+def _memory(path: Path, rights: str) -> Iterable[str]:
+    """Options for an empty folder in memory; of those for writing each submission gets one of its own in its place."""
+    return ("--perms", rights, "--size", str(1 << 20), "--tmpfs", str(path))
 
 
 def spare_uid(slot: int) -> int | None:
@@ -236,10 +209,33 @@ def spare_uid(slot: int) -> int | None:
     return first + count - 2 - slot if count > slot + 2 else None
 
 
-def exposed(course: Path) -> Path | None:
-    """The folder shown inside that `course` lies in, or None: then student code cannot see the course."""
-    shown = [*map(Path, SYSTEM), *interpreter()]
-    return next((path for path in shown if course.resolve().is_relative_to(path.resolve())), None)
+def exposed(folder: Path) -> Path | None:
+    """The shown folder that `folder` lies in, or None: then student code cannot see it."""
+    paths = [*shown.system().values(), *shown.python().values(), *shown.packages(Needs().installed).values()]
+    return next((path for path in paths if folder.resolve().is_relative_to(path.resolve())), None)
+
+
+def copies(exercises: Collection[str]) -> str | None:
+    """Where student code would find a whole `minitorch` or a notebook of an exercise, in a sentence; None if nowhere.
+
+    Both would hold solutions. They are looked for from inside, in all that is shown.
+    """
+    for place in _found_inside():
+        if place.stem in {"minitorch", *exercises}:
+            places = {**shown.system(), **shown.python(), **shown.packages(Needs().installed)}
+            path = next(
+                (path / place.relative_to(top) for top, path in places.items() if place.is_relative_to(top)), place
+            )
+            return f"student code can read {path}: move it to a folder that is not this Python's or the system's"
+    return None
+
+
+@cache
+def _found_inside() -> tuple[Path, ...]:
+    """The packages `minitorch` and the notebooks that can be seen inside."""
+    done = _trial(SEARCH)
+    done.check_returncode()
+    return tuple(map(Path, done.stdout.splitlines()))
 
 
 def remedy() -> str:
@@ -261,9 +257,13 @@ def unavailable() -> str | None:
         return "the sandbox needs bubblewrap, which is not installed"
     if not knows("--size"):
         return "the sandbox needs bubblewrap 0.7 or newer"
-    trial = Sandbox(Limits())
-    command = [*trial.bubblewrap(), sys.executable, "-c", "print('inside')"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={})
+    done = _trial("print('inside')")
     if done.stdout.strip() != "inside":
         return f"bubblewrap does not work here: {done.stderr.strip() or 'no reason given'}"
     return None
+
+
+def _trial(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program inside that does nothing but print."""
+    command = [*Sandbox(Limits()).bubblewrap(), str(EXECUTABLE), "-IS", "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={})

@@ -43,8 +43,7 @@ def begin(options: Options, shell: Any, channel: int, leash: int, raw: int) -> N
 
 def _first(options: Options, shell: Any, channel: int, leash: int, raw: int) -> NoReturn:
     try:
-        if options.caged:
-            _mount(options.folders, options.kept)
+        root = _mount(options.folders) if options.caged else None
         for name, value in options.limits.items():
             resource.setrlimit(getattr(resource, name), (value, value))
         connection = socket.socket(fileno=leash)
@@ -54,7 +53,7 @@ def _first(options: Options, shell: Any, channel: int, leash: int, raw: int) -> 
         student = os.fork()
         if student == 0:
             connection.close()
-            _student(options, shell, channel, raw)
+            _student(options, shell, channel, raw, root)
         os.close(channel)
         os.close(raw)
         if options.caged:
@@ -66,18 +65,18 @@ def _first(options: Options, shell: Any, channel: int, leash: int, raw: int) -> 
         os._exit(1)
 
 
-def _mount(folders: dict[str, str], kept: list[str]) -> None:
-    """Empty folders in memory, terminals of its own, and a view of the processes of this namespace alone."""
+def _mount(folders: dict[str, str]) -> int:
+    """Empty folders in memory, terminals of its own, and a view of the processes of this namespace alone.
+
+    Returns:
+        A copy of all that is mounted, for student code to run in. It is there while this process has it open.
+    """
     linux.mount("", "/", linux.MS_REC | linux.MS_PRIVATE)
-    sources = {path: os.open(path, os.O_PATH) for path in kept}
     for path, options in folders.items():
         linux.mount("tmpfs", path, linux.MS_NOSUID | linux.MS_NODEV, options)
-    for path, source in sources.items():
-        os.makedirs(path)
-        linux.bind(f"/proc/self/fd/{source}", path)
-        os.close(source)
     linux.mount("devpts", "/dev/pts", linux.MS_NOSUID | linux.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     linux.mount("proc", "/proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    return linux.copied_tree()
 
 
 def _supervise(student: int, leash: socket.socket) -> NoReturn:
@@ -104,7 +103,7 @@ def _supervise(student: int, leash: socket.socket) -> NoReturn:
             os.kill(student, signal.SIGINT)
 
 
-def _student(options: Options, shell: Any, channel: int, raw: int) -> NoReturn:
+def _student(options: Options, shell: Any, channel: int, raw: int, root: int | None) -> NoReturn:
     """Give up all rights, and run cells."""
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -113,7 +112,10 @@ def _student(options: Options, shell: Any, channel: int, raw: int) -> NoReturn:
     os.set_inheritable(channel, False)
     for each in (null, raw):
         os.close(each)
-    if options.caged:
+    if root is not None:
+        os.fchdir(root)
+        os.chroot(".")
+        os.close(root)
         if options.uid is not None:
             os.setgroups([])
             os.setresgid(options.uid, options.uid, options.uid)

@@ -35,7 +35,6 @@ class Options:
         control: the number of the descriptor of the socket for requests.
         limits: resource limits by their names in the module `resource`.
         folders: what may be written to, and the options with which each is mounted in memory.
-        kept: what is seen inside of such a folder all the same.
         uid: the user that student code becomes; None if it stays who it is.
         checks: the module of the checks, as cells know it; it is imported before the first request.
         caged: whether there are namespaces; False runs student code with the rights of whoever grades.
@@ -45,7 +44,6 @@ class Options:
     control: int
     limits: dict[str, int]
     folders: dict[str, str]
-    kept: list[str]
     uid: int | None
     checks: str
     caged: bool

@@ -1,6 +1,6 @@
 """System calls that Python has no function for: namespaces, mounts, capabilities, and what a process may still do.
 
-Sources: the manual pages unshare(2), mount(2), prctl(2) and capabilities(7).
+Sources: the manual pages unshare(2), mount(2), open_tree(2), prctl(2) and capabilities(7).
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import ctypes
 import os
 
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x0002_0000, 0x0800_0000, 0x2000_0000, 0x4000_0000
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = (1 << bit for bit in (1, 2, 3, 12, 14, 18))
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = (1 << bit for bit in (1, 2, 3, 14, 18))
+OPEN_TREE, OPEN_TREE_CLONE, AT_RECURSIVE = 428, 1, 0x8000  # the number of the call is that of every machine
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 4, 24, 38, 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
@@ -37,9 +38,15 @@ def mount(kind: str, path: str, flags: int, options: str = "") -> None:
     _checked(_libc.mount(name, path.encode(), name, ctypes.c_ulong(flags), options.encode() or None), f"mount {path}")
 
 
-def bind(source: str, path: str) -> None:
-    """Show a folder at another place, with the rights that it has."""
-    _checked(_libc.mount(source.encode(), path.encode(), None, ctypes.c_ulong(MS_BIND | MS_REC), None), f"bind {path}")
+def copied_tree() -> int:
+    """A copy of all mounts, as a descriptor of its root.
+
+    It belongs to no namespace, so that a process whose root it becomes finds no list of mounts in ``/proc``.
+    """
+    flags = OPEN_TREE_CLONE | AT_RECURSIVE | os.O_CLOEXEC
+    descriptor: int = _libc.syscall(ctypes.c_long(OPEN_TREE), -100, b"/", ctypes.c_uint(flags))
+    _checked(descriptor < 0, "open_tree")
+    return descriptor
 
 
 def prctl(option: int, value: int = 0, address: int = 0) -> None:
