@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import errno
@@ -478,10 +479,14 @@ class Tags(HTMLParser):
 
 def test_feedback_holds_nothing_of_a_students_as_html() -> None:
     data = {"text/html": HOSTILE, "text/plain": HOSTILE, "image/svg+xml": HOSTILE}
+    pixel = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1").decode()
+    pictures = (f"'>{HOSTILE}", f"{pixel}'>{HOSTILE}", f"{pixel}\n")
     outputs = [
         {"output_type": "display_data", "data": data},
-        {"output_type": "display_data", "data": {"image/png": f"'>{HOSTILE}"}},
-        {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo=\n"}},
+        *(
+            {"output_type": "display_data", "data": harmless({"image/png": each})}
+            for each in (f"'>{HOSTILE}", f"{pixel}'>{HOSTILE}", f"{pixel}\n")
+        ),
         {"output_type": "stream", "name": "stdout", "text": HOSTILE},
         {"output_type": "error", "traceback": [HOSTILE]},
     ]
@@ -493,7 +498,7 @@ def test_feedback_holds_nothing_of_a_students_as_html() -> None:
     page = feedback.page(HOSTILE, HOSTILE, result)
     tags = Tags(page)
     assert not tags.names & {"script", "link", "iframe", "object", "svg"}
-    assert tags.requests == ["data:image/png;base64,iVBORw0KGgo="]
+    assert tags.requests == [f"data:image/png;base64,{pixel}"]
     assert "default-src 'none'" in page
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .plain import plain
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -70,6 +72,9 @@ class Incident:
     kind: str
     detail: str = ""
     cell: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "detail", plain(self.detail))
 
     @property
     def look(self) -> bool:

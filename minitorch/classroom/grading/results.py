@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .incidents import Incident
+from .plain import plain
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class Graded:
     reason: str
     score: dict[str, Any] | None = None
     manual: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", plain(self.reason))
 
 
 @dataclass

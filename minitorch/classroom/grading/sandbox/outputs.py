@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from typing import Any
 
 from .inside.channel import SHOWN
 from .receiver import TamperedError
 
 Message = dict[str, Any]
+
+PIXELS = 8_000_000  # of a picture; a browser takes four bytes for each
+PIXELS_LIKE_A_CHARACTER = 32  # so that all pictures of a submission are at most 134 million pixels (`Limits.outputs`)
+PICTURE = "image/png"
+HEADER = re.compile(rb"\x89PNG\r\n\x1a\n\0\0\0\rIHDR(.{4})(.{4})", re.DOTALL)
 
 
 def output_of(kind: str, content: Any) -> Message:
@@ -30,15 +37,36 @@ def output_of(kind: str, content: Any) -> Message:
 
 
 def harmless(data: Message) -> Message:
-    """The forms of an output that can be shown to an instructor: HTML and SVG may hold programs."""
-    return {form: data[form] for form in SHOWN if isinstance(data.get(form), str)}
+    """The forms of an output that can be shown to an instructor: HTML and SVG may hold programs, and pictures are PNG.
+
+    A browser goes by the content of a picture, whatever form it is said to have, and takes four bytes for each pixel.
+    """
+    shown = {form: data[form] for form in SHOWN if isinstance(data.get(form), str)}
+    if PICTURE in shown:
+        pixels = _pixels(shown.pop(PICTURE))
+        if 0 < pixels <= PIXELS:
+            return {**shown, PICTURE: data[PICTURE].replace("\n", "")}
+        too_many = f"of {pixels / 1e6:.0f} million pixels, where up to {PIXELS / 1e6:.0f} million are shown"
+        said = f"(a picture {too_many if pixels else 'that is no PNG'})"
+        shown["text/plain"] = f"{shown.get('text/plain', '')}\n{said}".strip()
+    return shown
+
+
+def _pixels(text: str) -> int:
+    """How many pixels a picture in base64 has, as its first chunk says (RFC 2083, IHDR); 0 for what is no PNG."""
+    try:
+        found = HEADER.match(base64.b64decode(text.replace("\n", ""), validate=True))
+    except ValueError:
+        return 0
+    return int.from_bytes(found[1]) * int.from_bytes(found[2]) if found else 0
 
 
 def length(content: Any) -> int:
-    """About how many characters there are in an output."""
+    """About how many characters there are in an output; pictures count as a part of what they become on a page."""
     match content:
         case dict():
-            return sum(len(key) + length(value) for key, value in content.items())
+            pixels = _pixels(content.get(PICTURE, "")) // PIXELS_LIKE_A_CHARACTER
+            return pixels + sum(len(key) + length(value) for key, value in content.items())
         case list():
             return sum(map(length, content)) + len(content)
         case _:

@@ -1,20 +1,18 @@
 """The page that a student gets back: points and reasons first, then incidents, then the notebook as it was run.
 
-It is one file that asks for nothing: a policy in its head forbids every request, and no text of the student's
-becomes HTML; what the instructor wrote in Markdown does. Hidden inputs are not in it, because they never were in the
-notebook.
+It is one file that asks for nothing: a policy in its head forbids every request, no text of the student's becomes HTML,
+and none steers the browser (`plain`); what the instructor wrote in Markdown does become HTML. Hidden inputs are not in
+it, because they never were in the notebook.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from html import escape
 from typing import Any
 
 from ...checks.score import Count
 from ..incidents import Incident
+from ..plain import plain
 from ..results import Graded, Result
 from .markdown import html_of
 
@@ -67,7 +65,8 @@ def page(student: str, exercise: str, result: Result) -> str:
         f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{STYLE}</style>'
     )
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(body) + "\n</body></html>\n"
+    body.insert(0, f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>')
+    return plain("\n".join([*body, "</body></html>\n"]))
 
 
 def _tasks(graded: list[Graded]) -> list[str]:
@@ -151,13 +150,8 @@ def _output(output: dict[str, Any]) -> str:
     if output["output_type"] == "stream":
         return f"<pre>{_text(output['text'])}</pre>"
     data = output["data"]
-    picture = data.get("image/png")
-    if isinstance(picture, str):
-        try:
-            clean = base64.b64encode(base64.b64decode(picture.replace("\n", ""), validate=True)).decode()
-        except (binascii.Error, ValueError):
-            return ""
-        return f'<img alt="" src="data:image/png;base64,{clean}">'
+    if picture := data.get("image/png"):
+        return f'<img alt="" src="data:image/png;base64,{escape(picture)}">'
     if any(name.endswith("score+json") for name in data):
         return ""  # it is in the table
     text = data.get("text/plain", "")
@@ -165,5 +159,4 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    plain = re.sub(r"\x1b\[[0-9;]*[a-zA-Z]", "", text)
-    return escape(plain[:SHOWN]) + ("\n..." if len(plain) > SHOWN else "")
+    return escape(text[:SHOWN]) + ("\n..." if len(text) > SHOWN else "")

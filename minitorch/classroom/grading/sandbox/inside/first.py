@@ -1,7 +1,8 @@
 """The first process of a submission: PID 1 of its namespace. It limits itself, starts the shell and watches the leash.
 
-All processes of a submission end with this one, which student code can neither stop nor look into: signals do not reach
-PID 1 of a namespace from inside, it is not dumpable, and it has no descriptor that leads to the shell.
+All processes of a submission end with this one, which student code can neither stop nor look into: from inside, signals
+reach PID 1 of a namespace only where it has a handler, which it has for SIGCHLD alone, even if the user is the same; it
+is not dumpable, and it has no descriptor that leads to the shell.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def _first(options: Options, shell: Any, channel: int, leash: int, raw: int) -> 
         connection.sendmsg([STARTED + str(os.getpid()).encode()])
         if not connection.recv(1):  # the grader has seen who this is
             os._exit(0)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # of a handler the kernel would not keep a signal from inside
         student = os.fork()
         if student == 0:
             connection.close()
