@@ -483,10 +483,7 @@ def test_feedback_holds_nothing_of_a_students_as_html() -> None:
     pictures = (f"'>{HOSTILE}", f"{pixel}'>{HOSTILE}", f"{pixel}\n")
     outputs = [
         {"output_type": "display_data", "data": data},
-        *(
-            {"output_type": "display_data", "data": harmless({"image/png": each})}
-            for each in (f"'>{HOSTILE}", f"{pixel}'>{HOSTILE}", f"{pixel}\n")
-        ),
+        *({"output_type": "display_data", "data": harmless({"image/png": each})} for each in pictures),
         {"output_type": "stream", "name": "stdout", "text": HOSTILE},
         {"output_type": "error", "traceback": [HOSTILE]},
     ]

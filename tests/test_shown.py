@@ -63,7 +63,7 @@ def copy_of_the_course(place: Path) -> None:
 
 def graded_with(python: Path, course: Path) -> subprocess.CompletedProcess[str]:
     """Grade a course with another Python, which has the packages of this one."""
-    packages = os.pathsep.join([str(classes.ROOT), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    packages = os.pathsep.join([str(classes.ROOT), *(path for path in sys.path if path.endswith("-packages"))])
     command = [str(python), *classes.command(course)[1:], "--workers", "1"]
     environment = classes.environment(course) | {"PYTHONPATH": packages}
     return subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True)

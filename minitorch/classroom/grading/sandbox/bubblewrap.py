@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from ...asks.needs import Needs
 from ..limits import Limits
 from . import shown
 from .image import PROGRAMS, Contents
@@ -79,11 +78,12 @@ class Sandbox:
             control: the descriptor of the socket.
             image: the descriptor of the file; without a sandbox it is read by its path (see `surroundings`).
         """
+        mounted = f"size={self.limits.disk},nr_inodes={self.limits.files},mode=1777"
         options = {
             "name": self.name,
             "control": control,
             "limits": self.resources(),
-            "folders": {str(path): self._mounted() for path in MEMORY},
+            "folders": dict.fromkeys(map(str, MEMORY), mounted),
             "uid": self.uid,
             "checks": self.contents.checks,
             "caged": self.safe,
@@ -94,10 +94,6 @@ class Sandbox:
     def surroundings(self, image: str) -> dict[str, str]:
         """The environment variables of the command: none, so that nothing of the grader's can be read inside."""
         return {} if self.safe else {"HOME": str(Path.home()), **ANYWHERE, **os.environ, "PYTHONPATH": image}
-
-    def _mounted(self) -> str:
-        limits = self.limits
-        return f"size={limits.disk},nr_inodes={limits.files},mode=1777"
 
     def resources(self) -> dict[str, int]:
         """The resource limits of each process, by their names in the module `resource`."""
@@ -112,22 +108,21 @@ class Sandbox:
             "RLIMIT_CORE": 0,
         }
 
+    def places(self) -> dict[Path, Path]:
+        """What is shown of this machine, by its place inside."""
+        return {**shown.system(), **shown.python(), **shown.packages(self.contents.needs.installed)}
+
     def bubblewrap(self, image: int | None = None) -> list[str]:
         """bubblewrap and its options; the command to run inside follows.
 
         The image is read from a descriptor. Without one it is a trial.
         """
-        places = {**shown.system(), **shown.python(), **shown.packages(self.contents.needs.installed)}
+        places = self.places()
         folders = sorted({each for place in (*places, HOME) for each in place.parents if each != Path("/")})
         return [
             shutil.which("bwrap") or "bwrap",
             *self.namespaces(),
-            "--die-with-parent",
-            "--new-session",
-            "--as-pid-1",
-            "--hostname",
-            self.name,
-            "--clearenv",
+            *("--die-with-parent", "--new-session", "--as-pid-1", "--hostname", self.name, "--clearenv"),
             *(part for name, value in environment().items() for part in ("--setenv", name, value)),
             # For anyone to look into; bubblewrap closes those that it makes on the way.
             *(part for path in folders for part in ("--perms", "0755", "--dir", str(path))),
@@ -157,9 +152,7 @@ class Sandbox:
         return [
             *(f"--unshare-{name}" for name in each),
             *(["--disable-userns"] if user and knows("--disable-userns") else []),
-            "--cap-drop",
-            "ALL",
-            *(x for r in rights for x in ("--cap-add", r)),
+            *("--cap-drop", "ALL", *(x for r in rights for x in ("--cap-add", r))),
         ]
 
 
@@ -172,15 +165,12 @@ def knows(option: str) -> bool:
 
 def environment() -> dict[str, str]:
     """All environment variables inside."""
-    return {
+    places = {
         "HOME": str(HOME),
-        "PATH": f"{EXECUTABLE.parent}:/usr/bin:/bin",
-        "LANG": "C.UTF-8",
         "LD_LIBRARY_PATH": str(shown.PYTHON / "lib"),
-        "PYTHONPATH": str(IMAGE),
-        "PYTHONUSERBASE": str(shown.COURSE),
-        **ANYWHERE,
+        "PATH": f"{EXECUTABLE.parent}:/usr/bin:/bin",
     }
+    return {**places, "PYTHONPATH": str(IMAGE), "PYTHONUSERBASE": str(shown.COURSE), "LANG": "C.UTF-8", **ANYWHERE}
 
 
 def _show(path: Path, place: Path) -> Iterable[str]:
@@ -201,8 +191,7 @@ def spare_uid(slot: int) -> int | None:
     In a container without privileges root may be mapped to few users: then the last of them are taken, and runs that go
     on at the same time share them.
     """
-    ranges = [[int(number) for number in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    first, _, count = max(ranges)
+    first, _, count = max([*map(int, line.split())] for line in Path("/proc/self/uid_map").read_text().splitlines())
     if first + count > FIRST_UID + slot:
         return FIRST_UID + slot
     slot %= SLOTS
@@ -211,7 +200,7 @@ def spare_uid(slot: int) -> int | None:
 
 def exposed(folder: Path) -> Path | None:
     """The shown folder that `folder` lies in, or None: then student code cannot see it."""
-    paths = [*shown.system().values(), *shown.python().values(), *shown.packages(Needs().installed).values()]
+    paths = Sandbox(Limits()).places().values()
     return next((path for path in paths if folder.resolve().is_relative_to(path.resolve())), None)
 
 
@@ -222,10 +211,8 @@ def copies(exercises: Collection[str]) -> str | None:
     """
     for place in _found_inside():
         if place.stem in {"minitorch", *exercises}:
-            places = {**shown.system(), **shown.python(), **shown.packages(Needs().installed)}
-            path = next(
-                (path / place.relative_to(top) for top, path in places.items() if place.is_relative_to(top)), place
-            )
+            places = Sandbox(Limits()).places().items()
+            path = next((path / place.relative_to(top) for top, path in places if place.is_relative_to(top)), place)
             return f"student code can read {path}: move it to a folder that is not this Python's or the system's"
     return None
 

@@ -80,29 +80,27 @@ class _Execution:
         self.end, self.interrupted, self.done = 0.0, False, False
 
     def run(self, source: str, seconds: float) -> Ran:
-        kernel, ran = self.kernel, self.ran
+        kernel = self.kernel
         kernel.receiver.left = self.limits.received
         self.end = time.monotonic() + seconds
         kernel.cells += 1
         if not self._send({"check" if self.questions else "run": source, "id": kernel.cells}):
             return self._dead(Incident("kernel-died"))
-        while not self.done:
+        while True:
             ready, _, _ = select.select(kernel.sources, [], [], POLL_SECONDS)
             try:
                 self._read(ready)
             except FloodError as error:
                 return self._dead(Incident("output", str(error)))
-            if kernel.receiver.is_closed and not self._is_done():
+            if self.done:
+                self._read_raw()
+                return self.ran
+            if kernel.receiver.is_closed:
                 return self._dead(kernel.incident or Incident("kernel-died"))
-            if time.monotonic() > self.end and not self.done:
+            if time.monotonic() > self.end:
                 if self.interrupted:
                     return self._dead(None)
                 self._stop(Incident("cell-time", f"more than {seconds:g} s"))
-        self._read_raw()
-        return ran
-
-    def _is_done(self) -> bool:
-        return self.done
 
     def _dead(self, incident: Incident | None) -> Ran:
         """End everything. A limit that was reached before is the reason, whatever the end looks like."""
@@ -137,15 +135,13 @@ class _Execution:
     def _read(self, ready: list[Any]) -> None:
         if self.kernel.raw in ready:
             self._read_raw()
-        receiver = self.kernel.receiver
         if self.kernel.channel not in ready:
             return
-        receiver.read()
+        self.kernel.receiver.read()
         while not self.done:
             try:
-                message = receiver.next()
-                if message is None:
-                    break
+                if (message := self.kernel.receiver.next()) is None:
+                    return
                 self._take(message)
             except TamperedError as error:
                 self.ran.tampered = str(error)
@@ -178,13 +174,14 @@ class _Execution:
 
     def _finish(self, content: Any) -> None:
         match content:
-            case {"id": self.kernel.cells, "changed": list(changed)} if all(isinstance(each, str) for each in changed):
+            case {"id": self.kernel.cells, **more}:
+                changed = more.get("changed")
+                self.ran.changed = (
+                    [each for each in changed if isinstance(each, str)] if isinstance(changed, list) else []
+                )
                 self.done = True
-            case {"id": self.kernel.cells}:
-                self.done, changed = True, []
             case _:
                 raise TamperedError("the end of another cell")
-        self.ran.changed = changed
 
     def _ask(self, task: object) -> None:
         if self.questions is None or task != self.questions.task or self.asked:

@@ -42,7 +42,7 @@ def prepare(own: Path | None = None) -> Path | None:
     if folder is None or folder.name == OWN:
         return folder and folder.parent
     try:
-        if not set(CONTROLLERS) <= set((folder / "cgroup.controllers").read_text().split()):
+        if not _has_controllers(folder):
             return None
         grader = folder / OWN
         grader.mkdir(exist_ok=True)
@@ -61,14 +61,15 @@ def prepare(own: Path | None = None) -> Path | None:
 def can_prepare() -> bool:
     """Whether `prepare` would find a folder, as far as this can be said without trying."""
     folder = own_group()
-    if folder is None:
-        return False
-    try:
-        controllers = (folder / "cgroup.controllers").read_text().split()
-        alone = (folder / "cgroup.procs").read_text().split() == [str(os.getpid())]
-    except OSError:
-        return False
-    return set(CONTROLLERS) <= set(controllers) and alone and os.access(folder / "cgroup.subtree_control", os.W_OK)
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            alone = (folder / "cgroup.procs").read_text().split() == [str(os.getpid())]
+            return alone and _has_controllers(folder) and os.access(folder / "cgroup.subtree_control", os.W_OK)
+    return False
+
+
+def _has_controllers(folder: Path) -> bool:
+    return set(CONTROLLERS) <= set((folder / "cgroup.controllers").read_text().split())
 
 
 def group_for(name: str, process: int, limits: Limits, own: Path | None = None) -> Group | None:
@@ -76,12 +77,11 @@ def group_for(name: str, process: int, limits: Limits, own: Path | None = None) 
     folder = own_group() if own is None else own
     if folder is None or folder.name != OWN:
         return None
-    try:
+    with contextlib.suppress(OSError):
         group = Group(folder.parent / name, limits)
         group.add(process)
-    except OSError:
-        return None
-    return group
+        return group
+    return None
 
 
 class Group:
@@ -95,45 +95,30 @@ class Group:
         self.folder, self.limits = folder, limits
         self.folder.mkdir()
         try:
-            self._write("memory.max", limits.memory)
-            self._write("memory.oom.group", 1)
-            self._write("pids.max", limits.processes)
+            for file, value in (("memory.max", limits.memory), ("memory.oom.group", 1), ("pids.max", limits.processes)):
+                (self.folder / file).write_text(str(value))
             with contextlib.suppress(OSError):  # swap is not counted everywhere
-                self._write("memory.swap.max", 0)
+                (self.folder / "memory.swap.max").write_text("0")
         except OSError:
             self.remove()
             raise
 
     def add(self, process: int) -> None:
         """Put a process into the group, before it starts others."""
-        self._write("cgroup.procs", process)
-
-    def _write(self, file: str, value: int) -> None:
-        (self.folder / file).write_text(str(value))
+        (self.folder / "cgroup.procs").write_text(str(process))
 
     def exceeded(self) -> Incident | None:
         """The limit that the kernel had to enforce by ending the submission, as an incident."""
-        if self._count("memory.events", "oom_kill"):
-            return Incident("memory", f"more than {self.limits.memory // MIB} MiB")
-        return None
-
-    def _count(self, file: str, name: str) -> int:
         with contextlib.suppress(OSError):
-            for line in (self.folder / file).read_text().splitlines():
-                key, _, value = line.partition(" ")
-                if key == name:
-                    return int(value)
-        return 0
+            events = dict(line.split() for line in (self.folder / "memory.events").read_text().splitlines())
+            if events.get("oom_kill", "0") != "0":
+                return Incident("memory", f"more than {self.limits.memory // MIB} MiB")
+        return None
 
     def remove(self) -> None:
         """Remove the group, when its processes have ended."""
         end = time.monotonic() + REMOVE_SECONDS
-        while True:
-            try:
+        while self.folder.exists() and time.monotonic() < end:
+            with contextlib.suppress(OSError):
                 return self.folder.rmdir()
-            except FileNotFoundError:
-                return
-            except OSError:
-                if time.monotonic() > end:
-                    return
-                time.sleep(0.01)
+            time.sleep(0.01)

@@ -32,12 +32,8 @@ CLASSROOM = f"{NAME}.classroom"
 CHECKS = f"{CLASSROOM}.checks"
 ASKS = f"{CLASSROOM}.asks"
 OWN = "checks"  # the module of an exercise's own checks
-ALWAYS = {
-    CLASSROOM,
-    f"{CLASSROOM}.withheld",
-    ASKS,
-    *(f"{ASKS}.{each}" for each in ("ask", "garbage", "limit", "needs", "plain")),
-}
+ALWAYS = {CLASSROOM, f"{CLASSROOM}.withheld", ASKS}
+ALWAYS |= {f"{ASKS}.{each}" for each in ("ask", "garbage", "limit", "needs", "plain")}
 
 PAGES = "error_pages"  # which `minitorch.errors` reads
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import struct
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 from ..incidents import Incident
@@ -85,7 +84,8 @@ class Kernel:
     @property
     def is_alive(self) -> bool:
         """Whether it still runs."""
-        return self._open and self.incident is None and not (self._handle and _has_ended(self._handle))
+        ended = self._handle is not None and select.select([self._handle], [], [], 0)[0]
+        return self._open and self.incident is None and not ended
 
     def _end(self) -> None:
         if self._handle is not None:
@@ -94,9 +94,7 @@ class Kernel:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -132,7 +130,3 @@ class Kernel:
         """Interrupt the cell that runs."""
         with suppress(OSError):
             self._leash.send(INTERRUPT)
-
-
-def _has_ended(handle: int) -> bool:
-    return bool(select.select([handle], [], [], 0)[0])

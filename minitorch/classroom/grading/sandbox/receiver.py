@@ -61,21 +61,17 @@ class Receiver:
         """
         if len(self._pending) < HEADER.size:
             return None
-        (length,) = HEADER.unpack_from(self._pending)
-        if length > self.longest:
+        end = HEADER.size + HEADER.unpack_from(self._pending)[0]
+        if end - HEADER.size > self.longest:
             raise FloodError("a single message was too long")
-        if len(self._pending) < HEADER.size + length:
+        if len(self._pending) < end:
             return None
-        content = bytes(self._pending[HEADER.size : HEADER.size + length])
-        del self._pending[: HEADER.size + length]
-        return _message(content)
-
-
-def _message(content: bytes) -> dict[str, Any]:
-    try:
-        message = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise TamperedError(f"a frame that is no JSON ({type(error).__name__})") from None
-    if type(message) is not dict:
-        raise TamperedError("a frame that is no object")
-    return message
+        content = bytes(self._pending[HEADER.size : end])
+        del self._pending[:end]
+        try:
+            message = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise TamperedError(f"a frame that is no JSON ({type(error).__name__})") from None
+        if type(message) is not dict:
+            raise TamperedError("a frame that is no object")
+        return message

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import tempfile
-from types import TracebackType
 from typing import Self
 
 from .bubblewrap import IMAGE, Sandbox
@@ -48,18 +47,14 @@ class ForkServer:
         Raises:
             StartError: if it ends before, or takes too long.
         """
-        if self._ready:
-            return
         self.control.settimeout(self.sandbox.limits.start_seconds)
         try:
-            if self.control.recv(len(READY)) == READY:
-                self.control.settimeout(None)
-                self._ready = True
-                return
-            reason = "it ended"
-        except (TimeoutError, ConnectionError):
-            reason = "it did not answer"
-        raise StartError(f"the sandbox did not start: {self.complaint() or reason}")
+            self._ready = self._ready or self.control.recv(len(READY)) == READY
+        except (TimeoutError, ConnectionError) as error:
+            raise StartError(f"the sandbox did not start: {self.complaint() or 'it did not answer'}") from error
+        if not self._ready:
+            raise StartError(f"the sandbox did not start: {self.complaint() or 'it ended'}")
+        self.control.settimeout(None)
 
     def complaint(self) -> str:
         """The end of what it has written to standard error."""
@@ -82,9 +77,7 @@ class ForkServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.control.close()
         self.process.kill()
         self.process.wait()

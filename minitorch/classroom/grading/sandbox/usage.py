@@ -49,24 +49,20 @@ def usage(first: int) -> Usage:
     found = Usage()
     for folder in processes(first):
         with suppress(OSError, ValueError):  # it has ended
-            threads = _threads(folder)
+            # The first thread may have ended before the others, and then tells nothing.
+            threads = [f"{folder}/task/{name}" for name in os.listdir(f"{folder}/task")]
             found.processes += 1
             found.threads += len(threads)
-            thread, about = next(((each, about) for each in threads if "VmRSS" in (about := _status(each))), ("", {}))
+            tell = (
+                (each, dict(line.split(":", 1) for line in _text(f"{each}/status").splitlines())) for each in threads
+            )
+            thread, about = next(((each, about) for each, about in tell if "VmRSS" in about), ("", {}))
             if thread:
                 found.descriptors += _descriptors(thread, about)
-                found.resident += sum(int(about[name].split()[0]) * 1024 for name in ("VmRSS", "VmSwap"))
-                found.kernel += int(about["VmPTE"].split()[0]) * 1024 + MAPPING * _mappings(thread)
+                resident, swapped, tables = (int(about[name].split()[0]) << 10 for name in ("VmRSS", "VmSwap", "VmPTE"))
+                found.resident += resident + swapped
+                found.kernel += tables + MAPPING * _mappings(thread)
     return found
-
-
-def _threads(folder: str) -> list[str]:
-    """The folders of a process's threads. The first may have ended before the others, and then tells nothing."""
-    return [f"{folder}/task/{name}" for name in os.listdir(f"{folder}/task")]
-
-
-def _status(folder: str) -> dict[str, str]:
-    return dict(line.split(":", 1) for line in _text(f"{folder}/status").splitlines())
 
 
 def _mappings(folder: str) -> int:
@@ -87,16 +83,15 @@ def proportional(first: int) -> int:
     total = 0
     for folder in processes(first):
         with suppress(OSError, ValueError):
-            total += max(map(_share, _threads(folder)))
+            total += max(_share(f"{folder}/task/{name}") for name in os.listdir(f"{folder}/task"))
     return total
 
 
-def _share(folder: str) -> int:
-    try:
-        lines = _text(f"{folder}/smaps_rollup").splitlines()
-    except OSError:  # of a thread that has ended
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss:", "SwapPss:")))
+def _share(thread: str) -> int:
+    with suppress(OSError):
+        lines = _text(f"{thread}/smaps_rollup").splitlines()
+        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(("Pss:", "SwapPss:")))
+    return 0  # it has ended
 
 
 def excess(first: int, limits: Limits) -> Incident | None:

@@ -89,18 +89,17 @@ def _supervise(student: int, leash: socket.socket) -> NoReturn:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
         try:
-            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+            while ended := os.waitpid(-1, os.WNOHANG)[0]:
                 if ended == student:
                     os._exit(0)
         except ChildProcessError:
             os._exit(0)
-        waiting: list[Any] = [leash, woken]
-        ready, _, _ = select.select(waiting, [], [])
+        sources: list[Any] = [leash, woken]
+        ready, _, _ = select.select(sources, [], [])
         if woken in ready:
             os.read(woken, 4096)
         if leash in ready:
-            message = leash.recv(1)
-            if not message:
+            if not leash.recv(1):
                 os._exit(0)
             os.kill(student, signal.SIGINT)
 
@@ -108,9 +107,8 @@ def _supervise(student: int, leash: socket.socket) -> NoReturn:
 def _student(options: Options, shell: Any, channel: int, raw: int, root: int | None) -> NoReturn:
     """Give up all rights, and run cells."""
     null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(raw, 1)
-    os.dup2(raw, 2)
+    for each, standard in ((null, 0), (raw, 1), (raw, 2)):
+        os.dup2(each, standard)
     os.set_inheritable(channel, False)
     for each in (null, raw):
         os.close(each)

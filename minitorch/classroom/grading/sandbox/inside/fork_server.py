@@ -17,6 +17,7 @@ import os
 import socket
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 
 from . import first, linux
@@ -71,16 +72,9 @@ def main() -> None:
             first.begin(options, shell, *descriptors)  # does not return
         for each in descriptors:
             os.close(each)
-        _reap()
-
-
-def _reap() -> None:
-    """Forget the children that have ended."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:  # forget the children that have ended
+                pass
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import re
 import struct
-from dataclasses import dataclass
 from errno import ENOSYS, EPERM
+from typing import NamedTuple
 
 from .linux import PR_SET_NO_NEW_PRIVS, prctl
 
@@ -40,72 +41,32 @@ SHARED, ANONYMOUS = 0x01, 0x20  # of mmap
 THREAD, FILES = 0x0001_0000, 0x0000_0400  # CLONE_*
 OWN_TABLE = 2  # CLOSE_RANGE_UNSHARE
 
-# Names with their numbers on x86-64 and on 64-bit ARM (the kernel's tables); -1 where there is no such call.
-REFUSED: dict[str, tuple[int, int]] = {
-    # memory that belongs to no process
-    "memfd_create": (319, 279),
-    "memfd_secret": (447, 447),
-    "shmget": (29, 194),
-    "msgget": (68, 186),
-    "semget": (64, 190),
-    "mq_open": (240, 180),
-    # namespaces and mounts
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsmount": (432, 432),
-    "mount_setattr": (442, 442),
-    # other processes
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "process_madvise": (440, 440),
-    "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
-    "setpriority": (141, 140),
-    "sched_setscheduler": (144, 119),
-    "sched_setparam": (142, 118),
-    "sched_setattr": (314, 274),
-    # memory that waits in sockets
-    "listen": (50, 201),
-    # large and little used parts of the kernel
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "vmsplice": (278, 75),
-    "fanotify_init": (300, 262),
-    "name_to_handle_at": (303, 264),
-    "open_by_handle_at": (304, 265),
-    "quotactl": (179, 60),
-    "acct": (163, 89),
-    "swapon": (167, 224),
-    "reboot": (169, 142),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "kexec_load": (246, 104),
-    "syslog": (103, 116),
-    "personality": (135, 92),
-}
+# Calls by what they would do or reach, each with its numbers on x86-64 and on 64-bit ARM (the kernel's tables).
+CALLS = """
+memory that belongs to no process:
+    memfd_create 319 279, memfd_secret 447 447, shmget 29 194, msgget 68 186, semget 64 190, mq_open 240 180
+namespaces and mounts:
+    unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51, open_tree 428 428,
+    move_mount 429 429, fsopen 430 430, fsmount 432 432, mount_setattr 442 442
+other processes:
+    ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440, pidfd_getfd 438 438,
+    kcmp 312 272, setpriority 141 140, sched_setscheduler 144 119, sched_setparam 142 118, sched_setattr 314 274
+memory that waits in sockets:
+    listen 50 201
+large and little used parts of the kernel:
+    add_key 248 217, request_key 249 218, keyctl 250 219, bpf 321 280, perf_event_open 298 241, userfaultfd 323 282,
+    io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, vmsplice 278 75, fanotify_init 300 262,
+    name_to_handle_at 303 264, open_by_handle_at 304 265, quotactl 179 60, acct 163 89, swapon 167 224, reboot 169 142,
+    init_module 175 105, finit_module 313 273, delete_module 176 106, kexec_load 246 104, syslog 103 116,
+    personality 135 92
+"""
+REFUSED = {name: (int(intel), int(arm)) for name, intel, arm in re.findall(r"(\w+) (\d+) (\d+)", CALLS)}
 CLONE3 = (435, 435)
 
 ALL_BITS = 0xFFFF_FFFF
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(NamedTuple):
     """Whether some bits of an argument are one of these values; or, if not `among`, none of them."""
 
     argument: int
@@ -129,8 +90,7 @@ BY_ARGUMENTS: list[tuple[str, tuple[int, int], list[Test]]] = [
 MACHINES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}  # the column above, and AUDIT_ARCH_*
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(NamedTuple):
     """One instruction; the jumps are counted from the next one."""
 
     code: int

@@ -11,6 +11,8 @@ One connection takes the place of five sockets, a signing key and a folder that 
 from __future__ import annotations
 
 import base64
+import builtins
+import getpass
 import io
 import os
 import signal
@@ -26,7 +28,6 @@ from operator import itemgetter
 from typing import Any
 
 from IPython.core.displayhook import DisplayHook
-from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
@@ -135,19 +136,6 @@ def _forms(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-class Publisher(DisplayPublisher):
-    """What `display` shows."""
-
-    outbox: Any = None
-
-    def publish(self, data: dict[str, Any], *_: Any, **__: Any) -> None:
-        """Send it."""
-        self.outbox.send({"shown": _forms(data)})
-
-    def clear_output(self, wait: bool = False) -> None:
-        """Nothing is taken back."""
-
-
 class Hook(DisplayHook):
     """The value of a cell's last line."""
 
@@ -174,14 +162,12 @@ class Shell(InteractiveShell):
     outbox: Any = None
     renewal: Any = None
     displayhook_class = Type(Hook)
-    display_pub_class = Type(Publisher)
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         lines = self.InteractiveTB.stb2text(stb).splitlines() if not isinstance(stb, list) else stb
-        text = ""
+        name, text = str(getattr(etype, "__name__", etype)), ""
         with suppress(Exception):
             text = str(evalue)
-        name = str(getattr(etype, "__name__", etype))
         self.outbox.send({"error": [name[:200], text[:5000], [str(line)[:5000] for line in lines][-60:]]})
 
     def ask_exit(self) -> None:
@@ -200,7 +186,8 @@ class Shell(InteractiveShell):
         self.outbox.connection, self.outbox.owner = connection, os.getpid()
         sys.stdout, sys.stderr = Stream(self.outbox, "stdout", 1), Stream(self.outbox, "stderr", 2)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _scatter()
+        if numpy := sys.modules.get("numpy"):
+            numpy.random.seed()  # or random numbers would be the same in all copies of one process
         while True:
             try:
                 with uninterrupted():
@@ -238,38 +225,24 @@ class Shell(InteractiveShell):
             return receive(self.outbox.connection)
 
 
-def _scatter() -> None:
-    """Make random numbers differ between copies of one process."""
-    if (numpy := sys.modules.get("numpy")) is not None:
-        numpy.random.seed()
-
-
 def make_shell(checks: str) -> Any:
     """A shell that is ready to be copied; `checks` is the name of their module."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "NoColor"
+    config = Config(HistoryManager={"enabled": False}, InteractiveShell={"colors": "NoColor"})
     shell: Any = Shell.instance(config=config)
-    shell.outbox = shell.displayhook.outbox = shell.display_pub.outbox = Outbox()
-    _warm(shell)
+    shell.outbox = outbox = shell.displayhook.outbox = Outbox()
+    shell.display_pub.publish = lambda data, *_, **__: outbox.send({"shown": _forms(data)})
+    shell.display_pub.clear_output = lambda *_, **__: None  # nothing is taken back
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        outbox.connection, outbox.owner = ours, os.getpid()
+        for source in ("1", "0 / 0", "display(1)", "print(1)"):  # what these import need not be imported in each copy
+            shell.run_cell(source, store_history=False)
+    shell.user_ns.pop("_", None)
     shell.renewal = Renewal(shell, checks)
 
     def refuse(*_: object, **__: object) -> str:
         __tracebackhide__ = True
         raise StdinNotImplementedError("nobody is there to answer: a notebook that is graded cannot ask for input")
 
-    import builtins
-    import getpass
-
     builtins.input = getpass.getpass = refuse
     return shell
-
-
-def _warm(shell: Any) -> None:
-    """Run cells of every kind once: what they import need not be imported in each copy."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        shell.outbox.connection, shell.outbox.owner = ours, os.getpid()
-        for source in ("1", "0 / 0", "display(1)", "print(1)"):
-            shell.run_cell(source, store_history=False)
-    shell.user_ns.pop("_", None)
