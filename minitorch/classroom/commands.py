@@ -112,17 +112,8 @@ def grade(options: Namespace) -> int:
     course = Course(submitted, exercises)
     progress = Progress(sys.stderr)
     try:
-        report = grade_course(
-            course,
-            limits,
-            options.workers,
-            not options.unsafe,
-            options.only,
-            options.again,
-            progress,
-            options.task,
-            options.scheduler,
-        )
+        chosen = (options.workers, not options.unsafe, options.only, options.again)
+        report = grade_course(course, limits, *chosen, progress, options.task, options.scheduler)
     except KeyboardInterrupt:
         print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
         return 130

@@ -52,11 +52,7 @@ def command(folder: Path, port: int | None, browser: bool, as_root: bool, option
     line.append(f"--LabApp.default_url=/lab/tree/{FIRST.as_posix()}")
     if port is not None:
         line += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
-    if as_root:
-        line.append("--allow-root")
-    if not browser:
-        line.append("--no-browser")
-    return [*line, *options]
+    return [*line, *["--allow-root"] * as_root, *["--no-browser"] * (not browser), *options]
 
 
 def run(port: int | None, no_browser: bool, options: Sequence[str]) -> int:

@@ -67,12 +67,8 @@ def notebook(text: str) -> str:
         if rights:
             solution = rights == ["solution"]
             about = {"grade": not solution, "grade_id": identity, "locked": not solution, "schema_version": 3}
-            cell["metadata"]["nbgrader"] = {
-                **about,
-                "solution": solution,
-                "task": False,
-                **({} if solution else {"points": int(rights[0])}),
-            }
+            points = {} if solution else {"points": int(rights[0])}
+            cell["metadata"]["nbgrader"] = {**about, "solution": solution, "task": False, **points}
         cells.append(cell)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}

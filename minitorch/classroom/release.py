@@ -135,8 +135,5 @@ def write(released: Sequence[Released], folder: Path) -> list[Path]:
 
 def outdated(released: Sequence[Released], folder: Path) -> list[Path]:
     """The paths in a folder whose content is not what was released."""
-    return [
-        each.path
-        for each in released
-        if not (folder / each.path).is_file() or (folder / each.path).read_bytes() != each.content
-    ]
+    there = [(each, folder / each.path) for each in released]
+    return [each.path for each, path in there if not path.is_file() or path.read_bytes() != each.content]

@@ -69,12 +69,7 @@ def wrong(task: str, says: str, points: float | None = None, part: str = "") -> 
 
 def right(task: str) -> Callable[[Function], Function]:
     """A decorator: a solution that is written differently from ours, and must keep all points."""
-
-    def keep(function: Function) -> Function:
-        ANIMALS.append(Animal(task, function))
-        return function
-
-    return keep
+    return wrong(task, says="")
 
 
 def as_cell(animal: Animal) -> str:
@@ -179,8 +174,7 @@ def _copy(cell: Any) -> Any:
 
 
 def _cell(source: str, like: Any) -> Any:
-    about = {"cell_type": "code", "metadata": type(like)(), "source": source, "outputs": [], "execution_count": None}
-    return type(like)({**about, "id": "zoo"})
+    return _copy(type(like)({"cell_type": "code", "metadata": type(like)(), "source": source, "id": "zoo"}))
 
 
 def _of(name: str, rows: Sequence[Row]) -> tuple[str, float, float, str]:

@@ -13,10 +13,10 @@ import os
 import shutil
 import tempfile
 import threading
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -110,33 +110,33 @@ def _done(expected: str, job: Job, release: bytes, files: Iterable[File]) -> dic
 # --- the processes -----------------------------------------------------------------------------------------------
 
 _lock = threading.Lock()
-_resting: list[tuple[int, Worker, float]] = []
+_resting: dict[int, tuple[Worker, threading.Timer]] = {}  # by slot
 _slots: set[int] = set()  # of those at work and those at rest
 
 
 def _taken() -> tuple[int, Worker]:
     with _lock:
         if _resting:
-            slot, worker, _ = _resting.pop()
+            slot, (worker, timer) = _resting.popitem()
+            timer.cancel()
             return slot, worker
-        number = min(set(range(len(_slots) + 1)) - _slots)
-        _slots.add(number)
-    return os.getpid() * sandbox.SLOTS + number, Worker().__enter__()
+        slot = next(each for each in count(os.getpid() * sandbox.SLOTS) if each not in _slots)
+        _slots.add(slot)
+    return slot, Worker().__enter__()
 
 
 def _rests(slot: int, worker: Worker) -> None:
-    with _lock:
-        _resting.append((slot, worker, time.monotonic()))
-    timer = threading.Timer(REST + 1, _end_the_rested)
+    timer = threading.Timer(REST, _end, [slot])
     timer.daemon = True
+    with _lock:
+        _resting[slot] = worker, timer
     timer.start()
 
 
-def _end_the_rested() -> None:
+def _end(slot: int) -> None:
     with _lock:
-        rested = [each for each in _resting if each[2] + REST < time.monotonic()]
-        for each in rested:
-            _resting.remove(each)
-            _slots.discard(each[0] - os.getpid() * sandbox.SLOTS)
-    for _, worker, _ in rested:
-        worker.stop()
+        if slot not in _resting:  # it was taken in this moment
+            return
+        worker, _ = _resting.pop(slot)
+        _slots.discard(slot)
+    worker.stop()

@@ -42,7 +42,7 @@ def prepare(own: Path | None = None) -> Path | None:
     if folder is None or folder.name == OWN:
         return folder and folder.parent
     try:
-        if not _has_controllers(folder):
+        if not set(CONTROLLERS) <= set((folder / "cgroup.controllers").read_text().split()):
             return None
         grader = folder / OWN
         grader.mkdir(exist_ok=True)
@@ -56,20 +56,6 @@ def prepare(own: Path | None = None) -> Path | None:
     except OSError:  # it belongs to somebody else
         return None
     return folder
-
-
-def can_prepare() -> bool:
-    """Whether `prepare` would find a folder, as far as this can be said without trying."""
-    folder = own_group()
-    if folder is not None:
-        with contextlib.suppress(OSError):
-            alone = (folder / "cgroup.procs").read_text().split() == [str(os.getpid())]
-            return alone and _has_controllers(folder) and os.access(folder / "cgroup.subtree_control", os.W_OK)
-    return False
-
-
-def _has_controllers(folder: Path) -> bool:
-    return set(CONTROLLERS) <= set((folder / "cgroup.controllers").read_text().split())
 
 
 def group_for(name: str, process: int, limits: Limits, own: Path | None = None) -> Group | None:
