@@ -104,6 +104,7 @@ def grade(options: Namespace) -> int:
     from .grading.course.folders import Course
     from .grading.course.grade import grade as grade_course
     from .grading.course.progress import Progress
+    from .grading.course.trouble import said
     from .grading.limits import MIB, Limits
 
     submitted = Path(options.submitted)
@@ -118,8 +119,7 @@ def grade(options: Namespace) -> int:
         print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
         return 130
     except OSError as error:  # a full disk, a folder that may not be written to: what is done is in the journal
-        where = f"{error.filename}: " if error.filename else ""
-        raise CommandError(f"{where}{error.strerror or error}; what is done is kept, run it again") from error
+        raise CommandError(f"{said(error)}; what is done is kept") from error
     except CommandError:
         raise
     except Exception:
@@ -173,7 +173,7 @@ def export(options: Namespace) -> int:
 
 
 def report(options: Namespace) -> int:
-    """``minitorch report``: a graded class as a whole; the status is 1 if a person should look at a submission."""
+    """``minitorch report``: a graded class as a whole; the status is 1 if a file of the course is damaged in part."""
     from .grading.course.folders import Course
     from .grading.course.private import replace
     from .grading.overview.figures import overview
@@ -190,6 +190,14 @@ def report(options: Namespace) -> int:
         print(sheet(found), end="")
     else:
         target = Path(options.page) if options.page else course.root / "report.html"
-        replace(target, page(found))
-        print(f"{text(found)}\n\nThe page is {target}.")
-    return int(bool(found.queue))
+        try:
+            replace(target, page(found))
+            where = f"The page is {target}."
+        except OSError as error:
+            if options.page:
+                raise CommandError(f"{target} cannot be written: {error.strerror}") from None
+            where = (
+                f"There is no page, since {target} cannot be written ({error.strerror}): --page FILE puts it elsewhere."
+            )
+        print(f"{text(found)}\n\n{where}")
+    return int(bool(found.notes))

@@ -130,7 +130,13 @@ def grade(
         bests = bests_of(journal.entries, conditions)
         tell(course, bests, journal.entries)
     rows = [keeper.rows[each] for each in found if each in keeper.rows]
-    notes += [*rules.apply(course, releases), *recorder.notes, *_failed(journal, rows), *_passed_over(plan)]
+    notes += [
+        *journal.notes,
+        *rules.apply(course, releases),
+        *recorder.notes,
+        *_failed(journal, rows),
+        *_passed_over(plan),
+    ]
     return Report(rows, strays, notes, bests)
 
 

@@ -19,6 +19,7 @@ from ....errors import CommandError
 from ...imports import quick_imports
 from .ledger import Cells, Mark, Who
 from .private import opened
+from .trouble import unusable
 
 UNFINISHED = ".gradebook-"
 
@@ -40,9 +41,7 @@ class Book:
             os.close(opened(path, os.O_RDWR))  # its owner's alone
             self._book: Any = api.Gradebook(f"sqlite:///{path}")
         except Exception as error:  # SQLAlchemy's, of which there are many, with the database's own inside
-            raise CommandError(
-                f"{path} cannot be used as a gradebook: {_reason(error)}; move it away to begin one"
-            ) from error
+            raise unusable(path, error) from error
 
     def close(self) -> None:
         """Close the database."""
@@ -58,7 +57,7 @@ class Book:
         Raises:
             CommandError: if the database cannot be written to.
         """
-        from sqlalchemy.exc import OperationalError
+        from sqlalchemy.exc import DatabaseError
 
         commit = self._book.db.commit
         self._book.db.commit = self._book.db.flush
@@ -67,9 +66,9 @@ class Book:
                 warnings.filterwarnings("ignore", "Object of type", module=r"nbgrader\.api")  # on every new submission
                 yield
             commit()
-        except OperationalError as error:
+        except DatabaseError as error:
             self._book.db.rollback()
-            raise CommandError(f"{self._path} cannot be written: {_reason(error)}; what is done is kept") from error
+            raise unusable(self._path, error) from error
         except BaseException:
             self._book.db.rollback()
             raise
@@ -134,10 +133,6 @@ class Book:
                 grade = self._api.Grade(cell_id=ids[cell], notebook=submitted)
                 self._book.db.add(grade)
             grade.auto_score, grade.needs_manual_grade = mark.program, mark.waits
-
-
-def _reason(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _create(path: Path, tables: Any) -> None:

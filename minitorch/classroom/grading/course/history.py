@@ -6,19 +6,16 @@ is found by comparing the gradebook with what the history knows, and lies betwee
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from getpass import getuser
 from pathlib import Path
 from typing import Any
 
-from ....errors import CommandError
 from .ledger import Mark, Who
-from .private import opened
+from .lines import Lines
 
 PERSON = "a person, in formgrader"
 OTHER = "another program"
@@ -88,31 +85,28 @@ def between(before: Mark | None, after: Mark, cell: str) -> Iterator[Change]:
 
 
 class History:
-    """The history of a course. `marks` and `seen` are its last states."""
+    """The history of a course. `marks` and `seen` are its last states, `notes` names its damaged lines."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.events: list[Event] = []
         self.marks: dict[Who, dict[str, Mark]] = {}
         self.seen: dict[Who, Any] = {}
-        content = path.read_bytes() if path.exists() else b""
-        self._whole = content.rfind(b"\n") + 1  # killed in the middle of a line, perhaps
-        try:
-            for line in content[: self._whole].splitlines():
-                data = json.loads(line)
-                self._fold(Event(**{**data, "changes": tuple(Change(*each) for each in data["changes"])}))
-        except (ValueError, KeyError, TypeError) as error:
-            raise CommandError(f"{path} is damaged; move it away to begin another") from error
+        self._lines = Lines(path, self._take)
+        self.notes = self._lines.notes
+
+    def _take(self, line: dict[str, Any]) -> None:
+        self._fold(Event(**{**line, "changes": tuple(Change(*each) for each in line["changes"])}))
 
     def _fold(self, event: Event) -> None:
         who = (event.student, event.exercise)
-        marks = self.marks.setdefault(who, {})
+        marks = dict(self.marks.get(who, {}))
         for change in event.changes:
             if change.field == "cell":
                 marks.pop(change.cell, None)
             else:
-                mark = marks.get(change.cell, Mark(None))
-                marks[change.cell] = Mark(**{**vars(mark), change.field: change.after})
+                marks[change.cell] = replace(marks.get(change.cell, Mark(None)), **{change.field: change.after})
+        self.marks[who] = marks
         if event.seen is not None:
             self.seen[who] = event.seen
         self.events.append(event)
@@ -121,16 +115,7 @@ class History:
         """Write some events down; when this returns they are on the disk."""
         lines = []
         for event in events:
-            changes = [[each.cell, each.field, each.before, each.after] for each in event.changes]
-            fields = {**vars(event), "changes": changes}
-            lines.append(json.dumps({name: value for name, value in fields.items() if value not in ("", None)}))
+            fields = {**vars(event), "changes": [[*vars(each).values()] for each in event.changes]}
+            lines.append({name: value for name, value in fields.items() if value not in ("", None)})
             self._fold(event)
-        if not lines:
-            return
-        with os.fdopen(opened(self.path, os.O_RDWR), "r+b") as file:
-            file.seek(self._whole)
-            file.truncate()
-            file.write("".join(f"{line}\n" for line in lines).encode())
-            file.flush()
-            os.fsync(file.fileno())
-            self._whole = file.tell()
+        self._lines.add(lines)

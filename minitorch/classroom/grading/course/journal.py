@@ -7,7 +7,6 @@ the run is resumed.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from dataclasses import dataclass
@@ -16,9 +15,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from ....errors import CommandError
+from ..results import Result
 from .history import now
 from .ledger import Who
+from .lines import Lines
 from .private import opened
+from .trouble import holder
 
 SEEDS = 3
 ATTEMPTS = 2
@@ -54,65 +56,63 @@ class Entry:
         return not self.failed or self.attempt >= ATTEMPTS
 
 
-def read(content: bytes, path: Path) -> tuple[tuple[int, ...], dict[Who, Entry]]:
-    """The hidden seeds and the last entry of each submission; half a line at the end does not count.
-
-    Raises:
-        CommandError: if it is damaged.
-    """
-    seeds: tuple[int, ...] = ()
-    entries: dict[Who, Entry] = {}
-    for line in content[: content.rfind(b"\n") + 1].splitlines():
-        try:
-            data = json.loads(line)
-            if "seeds" in data:
-                seeds = tuple(data["seeds"])
-                continue
-            if "key" in data:  # of an earlier version, which is graded again
-                data = {**data, "conditions": data["key"], "work": data["key"]}
-            entry = Entry(data["conditions"], data["work"], data["result"], data.get("attempt", 1), data.get("at", ""))
-            entries[data["student"], data["exercise"]] = entry
-        except (ValueError, KeyError, TypeError):
-            raise CommandError(f"{path} is damaged; move it away to grade everything again") from None
-    return seeds, entries
-
-
 class Journal:
-    """The journal of a course; a context manager, since only one process may have it open."""
+    """The journal of a course: a context manager, since only one process may write it; `read` only looks at it.
+
+    Attributes:
+        seeds: of the hidden inputs.
+        entries: the last of each submission.
+        notes: which lines are damaged.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.seeds: tuple[int, ...] = ()
         self.entries: dict[Who, Entry] = {}
+        self.notes: list[str] = []
+
+    def read(self) -> Self:
+        """Read the file, if it is there; a damaged line is passed over, and its submission is graded again."""
+        self._lines = Lines(self.path, self._take)
+        self.notes = self._lines.notes
+        return self
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if "seeds" in line:
+            self.seeds = tuple(map(int, line["seeds"]))
+            return
+        line = {"conditions": line.get("key"), "work": line.get("key"), **line}  # an earlier version, graded again
+        entry = Entry(line["conditions"], line["work"], line["result"], line.get("attempt", 1), line.get("at", ""))
+        Result.from_json({"seconds": 0.0, **entry.result})  # which refuses what is none
+        self.entries[line["student"], line["exercise"]] = entry
 
     def __enter__(self) -> Self:
-        self._file = os.fdopen(opened(self.path, os.O_RDWR | os.O_APPEND), "a+b")
+        self._lock = opened(self.path, os.O_RDWR)
         try:
-            _lock(self._file.fileno())
-            self._read()
-        except OSError:
-            self._file.close()
-            raise CommandError(f"another process is grading this course (it has {self.path} open)") from None
-        except CommandError:
-            self._file.close()
+            _lock(self._lock)
+            self.read()
+            if not self.seeds:
+                self.seeds = tuple(1 + secrets.randbelow(2**31 - 1) for _ in range(SEEDS))
+                self._write({"seeds": self.seeds})
+                if self.entries:
+                    self.notes.append(
+                        "The hidden seeds were lost with that line, and new ones are drawn: what is graded now meets "
+                        "other inputs than what was graded before. `--again` grades all with the same."
+                    )
+        except BlockingIOError:
+            os.close(self._lock)
+            raise CommandError(
+                f"another process is grading this course: {holder(self.path)} has {self.path} open"
+            ) from None
+        except BaseException:
+            os.close(self._lock)
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._file.close()
-
-    def _read(self) -> None:
-        self._file.seek(0)
-        content = self._file.read()
-        self.seeds, self.entries = read(content, self.path)
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):  # killed in the middle of a line
-            self._file.truncate(whole)
-        if not self.seeds:
-            self.seeds = tuple(1 + secrets.randbelow(2**31 - 1) for _ in range(SEEDS))
-            self._write({"seeds": self.seeds})
+        os.close(self._lock)
 
     def add(self, who: Who, entry: Entry) -> None:
         """Note that a submission is done; when this returns it is on the disk."""
@@ -121,9 +121,7 @@ class Journal:
         self._write({"student": student, "exercise": exercise, **vars(entry), "at": entry.at or now()})
 
     def _write(self, entry: dict[str, Any]) -> None:
-        self._file.write(json.dumps(entry).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._lines.add([entry])
 
 
 def _lock(file: int) -> None:

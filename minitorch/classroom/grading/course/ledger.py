@@ -5,17 +5,23 @@ Only reading is done here. `gradebook.py` writes, by nbgrader's own interface, a
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from ....errors import CommandError
 from ..submission.preflight import Part
+from .names import visible
+from .trouble import unusable
 
 Who = tuple[str, str]  # a student and an exercise
+WAIT = 5.0  # seconds for another program to end its transaction; formgrader's take milliseconds
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,11 @@ class Mark:
         """
         given = self.program if self.person is None else self.person
         return (given or 0.0) + (self.extra or 0.0)
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether a person gave any of them."""
+        return self.person is not None or bool(self.extra)
 
 
 @dataclass(frozen=True)
@@ -88,20 +99,29 @@ class Ledger:
     def read(cls, path: Path) -> Self:
         """The content of a database; nothing if there is none yet.
 
-        If a program was killed in the middle of a transaction, SQLite takes it back first, so it may not be opened for
-        reading alone (sqlite.org/lockingv3.html, hot journals).
+        If a program was killed in the middle of a transaction, SQLite takes it back first, which is writing
+        (sqlite.org/lockingv3.html, hot journals). Where nothing may be written that is done in a copy.
 
         Raises:
-            CommandError: if it is no gradebook.
+            CommandError: if it cannot be read, or holds points that are no numbers.
         """
-        if not path.exists() or not path.stat().st_size:
-            return cls()
         try:
-            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)) as database:
-                times, penalties = _submissions(database)
-                return cls(_cells(database), times, penalties, _marks(database))
-        except (sqlite3.Error, ValueError) as error:
-            raise CommandError(f"{path} cannot be used as a gradebook: {error}; move it away to begin one") from error
+            if not path.exists() or not path.stat().st_size:
+                return cls()
+            journal = path.with_name(f"{path.name}-journal")
+            if journal.exists() and not os.access(path.parent, os.W_OK):
+                with TemporaryDirectory() as folder:
+                    shutil.copy(journal, folder)
+                    return cls._of(Path(shutil.copy(path, folder)))
+            return cls._of(path)
+        except (sqlite3.Error, OSError) as error:
+            raise unusable(path, error) from error
+
+    @classmethod
+    def _of(cls, path: Path) -> Self:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=WAIT)) as database:
+            times, penalties = _submissions(database)
+            return cls(_cells(database), times, penalties, _marks(database, path))
 
 
 def _cells(database: sqlite3.Connection) -> dict[str, Cells]:
@@ -139,7 +159,8 @@ def _submissions(database: sqlite3.Connection) -> tuple[dict[Who, datetime | Non
     return times, penalties
 
 
-def _marks(database: sqlite3.Connection) -> dict[Who, dict[str, Mark]]:
+def _marks(database: sqlite3.Connection, path: Path) -> dict[Who, dict[str, Mark]]:
+    """Read the points. A text among them, which another program wrote, is refused: SQLite keeps what it is given."""
     found: dict[Who, dict[str, Mark]] = {}
     query = (
         "SELECT s.student_id, a.name, c.name, g.auto_score, g.manual_score, g.extra_credit, "
@@ -150,6 +171,15 @@ def _marks(database: sqlite3.Connection) -> dict[Who, dict[str, Mark]]:
         "JOIN assignment a ON a.id = s.assignment_id AND a.name = b.name"
     )
     rows: Any = database.execute(query)
+    wrong = []
     for student, exercise, cell, program, person, extra, of, waits in rows:
+        for column, value in (("auto_score", program), ("manual_score", person), ("extra_credit", extra)):
+            if isinstance(value, str | bytes):
+                wrong.append(f"{student} {exercise} {cell}: {column} is `{visible(value)[:40]}`")
         found.setdefault((student, exercise), {})[cell] = Mark(program, person, extra, of, bool(waits))
+    if wrong:
+        raise CommandError(
+            f"{path} has points that are no numbers: {'; '.join(wrong)}. Put a number there, or NULL for none: "
+            f"sqlite3 {path.name} \"UPDATE grade SET manual_score = NULL WHERE typeof(manual_score) = 'text'\""
+        )
     return found

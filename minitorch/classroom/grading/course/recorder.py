@@ -38,7 +38,7 @@ class Recorder:
         self.course = course
         self.ledger = Ledger.read(course.gradebook)
         self.history = History(course.history)
-        self.notes: list[str] = []
+        self.notes = [*self.history.notes]
         self._book: Book | None = None
         self.history.add(noticed(self.ledger, self.history, entries, _changed_at(course)))
 
@@ -91,7 +91,7 @@ class Recorder:
         lost: dict[str, list[str]] = {}
         for who, marks in before.items():
             for cell, mark in marks.items():
-                if cell not in after[who] and (mark.person is not None or mark.extra):
+                if cell not in after[who] and mark.is_by_hand:
                     lost.setdefault(cell, []).append(f"{who[0]} {mark.points:g}")
         for cell, students in lost.items():
             self.notes.append(

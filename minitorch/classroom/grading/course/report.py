@@ -38,7 +38,7 @@ class Row:
     def by_hand(self) -> dict[str, float]:
         """The points that a person gave, extra credit included, by cell."""
         marks = (self.marks or {}).items()
-        return {cell: mark.points for cell, mark in marks if mark.person is not None or mark.extra}
+        return {cell: mark.points for cell, mark in marks if mark.is_by_hand}
 
     def __str__(self) -> str:
         kinds = ", ".join(dict.fromkeys(incident.kind for incident in self.result.incidents))

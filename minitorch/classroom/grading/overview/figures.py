@@ -17,7 +17,7 @@ from ....errors import CommandError
 from ..course.bests import Best, bests_of
 from ..course.folders import Course, Submission, chosen
 from ..course.history import PERSON, Event, History, now
-from ..course.journal import Entry, read
+from ..course.journal import Entry, Journal
 from ..course.ledger import Ledger, Mark, Who
 from ..course.recorder import noticed
 from ..enrolment.roster import roster_of
@@ -103,6 +103,7 @@ class Overview:
     lines: tuple[Line, ...]
     queue: tuple[Waiting, ...]
     changes: tuple[Event, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def hardest(self) -> list[Task]:
@@ -126,8 +127,8 @@ def overview(course: Course, only: Sequence[str] = ()) -> Overview:
         CommandError: if nothing was graded, or a name is none of theirs.
     """
     ledger = Ledger.read(course.gradebook)
-    content = course.journal.read_bytes() if course.journal.exists() else b""
-    entries = read(content, course.journal)[1]
+    journal = Journal(course.journal).read()
+    entries = journal.entries
     if not ledger.marks:
         raise CommandError(f"nothing was graded in {course.root}: `minitorch grade {course.submitted}` does it")
     found = [Submission(*who, course.submitted / who[0] / who[1]) for who in sorted(ledger.marks)]
@@ -143,7 +144,9 @@ def overview(course: Course, only: Sequence[str] = ()) -> Overview:
         exercises.append(_exercise(name, students, ledger, entries, sorted(filter(None, missing))))
     queue = [each for who in kept if (each := _waiting(who, ledger.marks[who], entries.get(who)))]
     lines = [_line(who, ledger, entries.get(who)) for who in kept]
-    return Overview(tuple(exercises), tuple(lines), tuple(queue), tuple(by_hand[:CHANGES]))
+    return Overview(
+        tuple(exercises), tuple(lines), tuple(queue), tuple(by_hand[:CHANGES]), (*journal.notes, *history.notes)
+    )
 
 
 def _exercise(
@@ -222,7 +225,7 @@ def _above(mark: Mark) -> bool:
 def _line(who: Who, ledger: Ledger, entry: Entry | None) -> Line:
     marks, penalty = ledger.marks[who], ledger.penalties.get(who, 0.0)
     points = {cell: mark.points for cell, mark in marks.items()}
-    by_hand = tuple(cell for cell, mark in marks.items() if mark.person is not None or mark.extra)
+    by_hand = tuple(cell for cell, mark in marks.items() if mark.is_by_hand)
     kinds = tuple(dict.fromkeys(incident.kind for incident in _result(entry).incidents))
     return Line(*who, sum(points.values()), sum(mark.of for mark in marks.values()), points, by_hand, kinds, penalty)
 

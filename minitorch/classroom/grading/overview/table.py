@@ -34,7 +34,7 @@ def text(found: Overview) -> str:
             "Points that persons changed, the latest first",
             *(f"  {said(each)}" for each in found.changes[:SHOWN]),
         ]
-    return "\n".join(parts).strip()
+    return "\n".join([*parts, *(line for note in found.notes for line in ("", note))]).strip()
 
 
 def said(event: Event) -> str:
