@@ -277,7 +277,7 @@ COMMANDS: dict[str, Command] = {
             argument("--pairs", type=int, default=50, metavar="N", help="number of pairs (%(default)s)"),
             argument("--at-least", type=percent, default=0.3, metavar="PERCENT", help="of a submission (30)"),
             argument("--common", type=percent, default=1 / 3, metavar="PERCENT", help="of a class; not counted (33)"),
-            argument("--lines", action="store_true", help="print the common lines side by side, too"),
+            argument("--lines", action="store_true", help="print the common lines, too"),
         ),
         (
             ("minitorch similar 03-graph", "writes similar/03-graph.html and .csv"),

@@ -136,9 +136,8 @@ def grade(options: Namespace) -> int:
 def similar(options: Namespace) -> int:
     """``minitorch similar``: where the submissions for an exercise are alike."""
     from .grading.course.folders import Course
+    from .grading.similarity.similar import common_lines, write
     from .grading.similarity.similar import similar as compare
-    from .grading.similarity.similar import write
-    from .grading.similarity.table import side_by_side
 
     root = Path(options.course)
     course = Course(root / "submitted", root / "exercises")
@@ -149,7 +148,7 @@ def similar(options: Namespace) -> int:
         return 0
     print(found)
     if options.lines:
-        print(f"\n{side_by_side(found.pairs)}")
+        print(f"\n{common_lines(found.pairs)}")
     print("\nThe lines side by side are in " + " and ".join(map(str, written)) + ".")
     return 0
 

@@ -1,67 +1,55 @@
-"""Lexical analysis that ignores what a copyist changes first: names, literals, comments, docstrings and layout.
+"""Fingerprints of programs: all runs of K tokens, where names, literals, comments and layout make no difference.
 
-One regular expression cuts any text into tokens, in one pass and in linear time. Text that is no Python becomes words
-and signs by the same rules, so nothing that a student writes makes this fail; the tokenizer of the standard library
-raises an error for such text.
+They are the k-grams of document fingerprinting (Schleimer, Wilkerson and Aiken, *Winnowing*, SIGMOD 2003). A class is
+small enough to keep all of them. Pygments cuts any text into tokens, whether it is Python or not.
 """
 
 from __future__ import annotations
 
 import builtins
-import keyword
-import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
+from pygments.lexers import PythonLexer
+from pygments.token import Comment, Name, Number, String, Text
 
-LARGEST = 100_000  # characters of one party that are read; a person writes a tenth of that. More costs time and memory
+K = 12  # tokens, some two lines; a larger number ignores shorter copies, a smaller one finds what everyone writes
 
-# A string without an end goes to the end of its line, or of the text in triple quotes: after a repetition nothing can
-# fail, so nothing is scanned twice. (Possessive quantifiers would say so, but match wrongly before Python 3.11.5.)
-_TOKEN = re.compile(
-    r"""
-      (?P<skipped> \#[^\n]* | \\\n | [^\S\n]+ )
-    | (?P<string> [rRbBfFuU]{0,2} (?:
-          \"{3} (?: [^\\"]+ | \\(?:.|\Z) | "(?!"") )* (?: \"{3} | \Z )
-        | '{3} (?: [^\\']+ | \\(?:.|\Z) | '(?!'') )* (?: '{3} | \Z )
-        | " (?: [^\\"\n]+ | \\(?:.|\Z) )* (?: " | (?=\n) | \Z )
-        | ' (?: [^\\'\n]+ | \\(?:.|\Z) )* (?: ' | (?=\n) | \Z ) ) )
-    | (?P<number> \.?\d (?: [eE][+-]\d | [\w.] )* )
-    | (?P<name> [^\W\d]\w* )
-    | (?P<line> \n )
-    | (?P<sign> -> | := | \*\* | // | [<>=!]= | << | >> | . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_KEPT = frozenset(keyword.kwlist) | frozenset(dir(builtins))
+_LEXER = PythonLexer(stripnl=False, ensurenl=False)
+_BUILTINS = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True)
-class Text:
-    """A piece of source, a cell or a file: its place, as a reader is told it, and its text."""
+class Piece:
+    """A cell or a file: its place, as a reader is told it, and its source."""
 
     place: str
     source: str
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """The tokens of some pieces, in order: for each a code, the number of its piece, and its line there (from 0)."""
+class Party:
+    """One party of a comparison: its pieces, of each token its piece and line, and its fingerprints.
 
-    codes: NDArray[np.uint64]
-    pieces: NDArray[np.int32]
-    lines: NDArray[np.int32]
+    `hashes` are distinct and in ascending order; `first` says of each the token with which it begins first.
+    """
+
+    name: str
+    pieces: tuple[Piece, ...]
+    at: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    first: NDArray[np.int64]
+    in_class: bool = True
 
 
 def folded(source: str) -> Iterator[tuple[str, int]]:
-    """The folded tokens of a text, each with its line, from 0.
+    """Yield the folded tokens of a text, each with its line, from 0.
 
-    Names become ``name``, but for keywords, built-ins and attributes, which belong to a library more often than to
-    whoever writes. Literals become ``0`` and ``""``. A new line is ``;``, and none in brackets or after another.
+    Names become ``name``, but for built-ins and attributes, which belong to a library more often than to whoever
+    writes. Literals become ``0`` and ``""``.
 
     Example:
         >>> [token for token, line in folded("total = x.sum(3.5)  # all of it")]
@@ -69,67 +57,36 @@ def folded(source: str) -> Iterator[tuple[str, int]]:
         >>> [token for token, line in folded("def f(:  'unfinished")]
         ['def', 'name', '(', ':', '""']
     """
-    last, owner = ";", ""
-    depth = line = 0
-    docstring = False
-    for match in _TOKEN.finditer(source):
-        kind, text = match.lastgroup, match[0]
-        here = line
-        if kind in ("line", "string", "skipped"):
-            line += text.count("\n")
-        if kind == "skipped":
+    line, owner, before = 0, "", ""
+    for kind, text in _LEXER.get_tokens(source):
+        here, line = line, line + text.count("\n")
+        if kind in Text or kind in Comment or kind in String.Doc:
             continue
-        if docstring and kind != "line":  # a string that begins a statement, but is not all of it
-            yield '""', here
-            last = '""'
-        docstring = False
-        if kind == "line" or text == ";":
-            if depth or last == ";":
-                continue
-            token = ";"
-        elif kind == "string":
-            if last == ";" and not depth:
-                docstring = True
-                continue
+        token = text.strip()
+        if kind in String and kind not in String.Interpol:
             token = '""'
-        elif kind == "number":
+        elif kind in Number:
             token = "0"
-        elif kind == "name":
-            is_attribute = last == "." and owner != "self"
-            token = text if text in _KEPT or is_attribute else "name"
-            owner = text
-        else:
-            token = text
-            depth = max(0, depth + (text in "([{") - (text in ")]}"))
-        yield token, here
-        last = token
+        elif kind in Name:
+            is_known = token in _BUILTINS or (before == "." and owner != "self")
+            token, owner = token if is_known else "name", token
+        if (token, before) != ('""', '""'):  # the parts of one text
+            yield token, here
+        before = token
 
 
-@lru_cache(maxsize=65536)
-def code(token: str) -> int:
-    """A number of 64 bits for a token, the same in every process."""
-    return int.from_bytes(blake2b(token.encode(errors="replace"), digest_size=8).digest(), "little")
-
-
-def tokens_of(pieces: tuple[Text, ...]) -> Tokens:
-    """The tokens of some pieces."""
-    codes: list[int] = []
-    numbers: list[int] = []
-    lines: list[int] = []
-    for number, piece in enumerate(pieces):
-        for token, line in folded(piece.source):
-            codes.append(code(token))
-            numbers.append(number)
-            lines.append(line)
-    return Tokens(np.array(codes, np.uint64), np.array(numbers, np.int32), np.array(lines, np.int32))
-
-
-def cut(pieces: tuple[Text, ...], largest: int = LARGEST) -> tuple[Text, ...]:
-    """The first pieces of a text, with no more characters than `largest` together."""
-    found = []
-    for piece in pieces:
-        if largest <= 0:
-            break
-        found.append(Text(piece.place, piece.source[:largest]))
-        largest -= len(piece.source)
-    return tuple(found)
+def party(name: str, pieces: Sequence[Piece], in_class: bool = True) -> Party:
+    """Return a party with its fingerprints; no run of tokens goes over the end of a piece."""
+    found = [
+        (zlib.crc32(token.encode(errors="replace")), number, line)
+        for number, piece in enumerate(pieces)
+        for token, line in folded(piece.source)
+    ]
+    codes, at = np.array([each[0] for each in found], np.uint64), np.array([each[1:] for each in found]).reshape(-1, 2)
+    count = max(0, len(codes) - K + 1)
+    hashes = np.zeros(count, np.uint64)
+    for offset in range(K):  # a polynomial in an odd base, modulo 2 ** 64
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + codes[offset : offset + count]
+    within = np.flatnonzero(at[:count, 0] == at[len(codes) - count :, 0])
+    distinct, first = np.unique(hashes[within], return_index=True)
+    return Party(name, tuple(pieces), at, distinct, within[first], in_class)
