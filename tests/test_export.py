@@ -14,12 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbgrader.api import Gradebook
 
 from minitorch.__main__ import main
 from minitorch.classroom.grading.collecting.points import note_result
 from minitorch.classroom.grading.course.folders import Course, Submission
+from minitorch.classroom.grading.course.journal import Entry, Journal
+from minitorch.classroom.grading.course.ledger import Ledger
 from minitorch.classroom.grading.course.recorder import Recorder
 from minitorch.classroom.grading.exporting.after import Rules
+from minitorch.classroom.grading.incidents import KINDS, Incident
+from minitorch.classroom.grading.overview.figures import overview
+from minitorch.classroom.grading.overview.table import sheet
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.sheets import is_formula
 from minitorch.classroom.grading.submission.feedback import page
@@ -64,15 +70,17 @@ GRADEBOOK = (
 Run = Callable[..., tuple[int, dict[str, Any]]]
 
 
-def graded(root: Path, student: str, points: float) -> None:
+def graded(root: Path, student: str, points: float, *incidents: str) -> None:
     """Enter points as grading does, with a page."""
     here = Course(root / "submitted", root / "exercises")
     result = Result(
-        [Graded("first-check", min(points, 30), 30, ""), Graded("second-check", max(0, points - 30), 30, "")]
+        [Graded("first-check", min(points, 30), 30, ""), Graded("second-check", max(0, points - 30), 30, "")],
+        [Incident(kind) for kind in incidents],
     )
-    with Recorder(here, {}) as recorder:
+    with Journal(here.journal) as journal, Recorder(here, journal.entries) as recorder:
         recorder.exercise(EXERCISE, released(here.release(EXERCISE)))
         recorder.record((student, EXERCISE), result, str(points), None)
+        journal.add((student, EXERCISE), Entry("conditions", str(points), result.to_json()))
     note_result(here, Submission(student, EXERCISE, root / "submitted" / student / EXERCISE), result)
     path = here.feedback(student, EXERCISE)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -310,6 +318,52 @@ def test_who_handed_in_no_notebook_has_a_page_and_points_all_the_same(tmp_path: 
     assert said["count"] == 2 and status == 0
 
 
+# What a person has still to look at ------------------------------------------------------------------------------
+
+FORMS = {
+    "canvas": ("canvas", GRADEBOOK, lambda rows: {row[1]: row[5] for row in rows[3:]}, {"ana": "1234", "bo": "1235"}),
+    "worksheet": ("worksheet", WORKSHEET, lambda rows: {row[2]: row[4] for row in rows}, {}),
+    "moodle": ("moodle", "", lambda rows: {row[0]: row[3] for row in rows}, {}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["too-large", "not-json", "background"])
+def test_no_points_for_a_reason_to_look_at_are_never_zero(
+    form: str, kind: str, made: dict[str, Path], tmp_path: Path, run: Run
+) -> None:
+    assert KINDS[kind].look
+    root = shutil.copytree(made["moodle"], tmp_path / "course")
+    name, given, points_of, numbers = FORMS[form]
+    (tmp_path / "in.csv").write_text(given)
+    source = (str(tmp_path / "in.csv"),) if given else ()
+
+    def exported() -> tuple[str, str, int]:
+        """The cells of ana and bo, and the status."""
+        (root / "submitted" / "dan").exists() and shutil.rmtree(root / "submitted" / "dan")
+        status, _ = run(root, name, *source, "--to", str(tmp_path / "up.csv"), "--missing", "zero")
+        found = points_of(table(tmp_path / "up.csv"))
+        ana, bo = (found[numbers.get(student, f"{student}@uni.edu")] for student in ("ana", "bo"))
+        return ana, bo, status
+
+    assert exported() == ("60", "24", 0), "nothing went wrong"
+    graded(root, "ana", 0, kind)
+    graded(root, "bo", 10, kind)
+    assert exported() == ("", "4", 1), "points that were earned count while somebody looks"
+    here = Course(root / "submitted", root / "exercises")
+    (row, _) = overview(here).lines
+    assert row.is_undecided and row.score == "?/60"
+    (made_of,) = overview(here).exercises
+    assert made_of.mean == 10 and sum(made_of.histogram) == 1
+    assert {line.split(",")[3] for line in sheet(overview(here)).splitlines() if line.startswith("ana,")} == {""}
+    (asking,) = [cell for cell, mark in Ledger.read(here.gradebook).marks["ana", EXERCISE].items() if mark.waits]
+    with Gradebook(f"sqlite:///{here.gradebook}") as book:  # a person has looked, and found nothing
+        grade = book.find_grade(asking, EXERCISE, EXERCISE, "ana")
+        grade.manual_score, grade.needs_manual_grade = 0, False
+        book.db.commit()
+    assert exported()[0] == "0" and not overview(here).lines[0].is_undecided
+
+
 # What is not up to date ------------------------------------------------------------------------------------------
 
 
@@ -346,8 +400,6 @@ def test_without_a_gradebook_there_is_one_sentence(tmp_path: Path, run: Run) -> 
 
 
 def test_nbgrader_shows_the_same_penalties(root: Path, tmp_path: Path, run: Run) -> None:
-    from nbgrader.api import Gradebook
-
     def read() -> dict[str, float]:
         with Gradebook(f"sqlite:///{root / 'gradebook.db'}") as book:
             found = book.assignment_submissions(EXERCISE)

@@ -28,8 +28,7 @@ from minitorch.classroom.grading.course.report import Report
 from minitorch.classroom.grading.incidents import Incident
 from minitorch.classroom.grading.limits import Limits
 from minitorch.classroom.grading.overview.figures import overview
-from minitorch.classroom.grading.overview.page import page
-from minitorch.classroom.grading.overview.table import sheet, text
+from minitorch.classroom.grading.overview.table import page, sheet, text
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.preflight import released
@@ -582,11 +581,11 @@ def test_the_report_says_what_the_gradebook_says(course: Course, grader: Grader,
     (course.root / "roster.csv").write_text("student id,name\nana,Ana\nzoe,Zoe\n")
     found = overview(course)
     (made,) = found.exercises
-    assert (made.students, made.of, made.mean, made.median) == (3, 80, (80 + 56 + 0) / 3, 56)
-    assert made.histogram == (1, 0, 0, 0, 0, 0, 0, 1, 0, 1) and made.missing == ("zoe",)
+    assert (made.students, made.of, made.mean, made.median) == (3, 80, 68, 68)
+    assert made.histogram == (0, 0, 0, 0, 0, 0, 0, 1, 0, 1) and made.missing == ("zoe",)
     first, second = made.tasks
-    assert (first.name, first.of, first.all_points, first.no_points) == ("first-check", 30, 2, 1)
-    assert second.reasons == (("a reason", 3),) and found.hardest[0] == second
+    assert (first.name, first.of, first.all_points, first.no_points) == ("first-check", 30, 2, 0)
+    assert second.reasons == (("a reason", 2),) and found.hardest[0] == second
     assert made.incidents == (("tampered", 1),)
     assert {(each.student, each.why[0][:8]) for each in found.queue} == {("bob", "first-ch"), ("eve", "tampered")}
     assert [(each.student, each.changes[0].after) for each in found.changes] == [("bob", 31)]
@@ -595,8 +594,8 @@ def test_the_report_says_what_the_gradebook_says(course: Course, grader: Grader,
     assert all("ate: bob -2.5; these points come off" in each for each in (text(found), made_page))
     assert "<script" not in made_page and "&lt;script&gt;" in made_page and "default-src 'none'" in made_page
     rows = list(csv.DictReader(sheet(found).splitlines()))
-    assert {row["student"]: float(row["points"]) for row in rows if not row["cell"]} == {"ana": 80, "bob": 56, "eve": 0}
-    assert sum(float(row["points"]) for row in rows if row["cell"]) == 136
+    assert {row["student"]: row["points"] for row in rows if not row["cell"]} == {"ana": "80", "bob": "56", "eve": ""}
+    assert sum(float(row["points"] or 0) for row in rows if row["cell"]) == 136
     assert json.loads(json.dumps(found.to_json()))["hardest"][0] == "01-sample second-check"
     assert [line.student for line in overview(course, ["bob", EXERCISE]).lines] == ["bob"]
     give(course, "eve", "first-check", 1)

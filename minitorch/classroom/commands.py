@@ -130,7 +130,7 @@ def grade(options: Namespace) -> int:
         print(json.dumps(report.to_json(), indent=2))
     else:
         print(f"{report}\n\nPoints are in {course.gradebook}, pages for students in {course.root / 'feedback'}.")
-    return int(any(row.result.look for row in report.rows))
+    return int(any(row.look for row in report.rows))
 
 
 def similar(options: Namespace) -> int:
@@ -154,7 +154,7 @@ def similar(options: Namespace) -> int:
 
 
 def export(options: Namespace) -> int:
-    """``minitorch export``: points and feedback for a platform; the status is 1 if there is something to know."""
+    """``minitorch export``: points and feedback for a platform; the status is 1 if points are missing in it."""
     from .grading.course.folders import Course
     from .grading.enrolment.deadlines import deadlines_of
     from .grading.enrolment.roster import roster_of
@@ -168,7 +168,7 @@ def export(options: Namespace) -> int:
     rules, roster = deadlines_of(root), roster_of(root, options.roster)
     found = write(options.form, file, Path(options.to), course, rules, roster, options.exercise, choices)
     print(json.dumps(found.to_json(), indent=2) if options.json else found)
-    return int(bool(found.notes))
+    return int(not found.is_complete)
 
 
 def report(options: Namespace) -> int:
@@ -176,8 +176,7 @@ def report(options: Namespace) -> int:
     from .grading.course.folders import Course
     from .grading.course.private import replace
     from .grading.overview.figures import overview
-    from .grading.overview.page import page
-    from .grading.overview.table import sheet, text
+    from .grading.overview.table import page, sheet, text
 
     root = Path(options.course)
     submitted = root if root.name == "submitted" and not (root / "submitted").is_dir() else root / "submitted"

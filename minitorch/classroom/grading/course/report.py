@@ -23,6 +23,27 @@ class Row:
     exercise: str
     result: Result
     marks: Mapping[str, Mark] | None = None
+    penalty: float = 0.0
+
+    @property
+    def look(self) -> bool:
+        """Whether a person has still to look at its incidents."""
+        return self.result.look and (not self.marks or any(mark.waits for mark in self.marks.values()))
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it has no points because of what a person has still to look at: they are not known yet."""
+        return self.look and not self.points
+
+    @property
+    def score(self) -> str:
+        """The points that count, in words; none as long as they are unknown."""
+        return f"{'?' if self.is_undecided else f'{self.points:g}'}/{self.of:g}"
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """The kinds of incidents with their numbers."""
+        return Counter(incident.kind for incident in self.result.incidents)
 
     @property
     def points(self) -> float:
@@ -41,9 +62,7 @@ class Row:
         return {cell: mark.points for cell, mark in marks if mark.is_by_hand}
 
     def __str__(self) -> str:
-        kinds = ", ".join(dict.fromkeys(incident.kind for incident in self.result.incidents))
-        points = f"{self.points:g}/{self.of:g}"
-        return f"{self.student} {self.exercise} {points}" + (f"  {kinds}" if kinds else "")
+        return f"{self.student} {self.exercise} {self.score}" + (f"  {', '.join(self.kinds)}" if self.kinds else "")
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -53,7 +72,7 @@ class Row:
             "points": self.points,
             "of": self.of,
             "by_hand": self.by_hand,
-            "look": self.result.look,
+            "look": self.look,
             **self.result.to_json(),
         }
 
@@ -94,15 +113,13 @@ class Report:
         lines = [
             "",
             f"{exercise}: {len(rows)} submission{'' if len(rows) == 1 else 's'}, "
-            f"median {median(row.points for row in rows):g} points",
+            f"median {median([row.points for row in rows if not row.is_undecided] or [0]):g} points",
         ]
         lines.append(f"  {'student':<{width}}  {'points':>9}  incidents")
         for row in rows:
-            points = f"{row.points:g}/{row.of:g}"
-            kinds = Counter(incident.kind for incident in row.result.incidents)
-            named = ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in kinds.items())
-            look = "  ← look at it" if row.result.look else ""
+            named = ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in row.kinds.items())
+            look = "  ← look at it" if row.look else ""
             hand = f"  {len(row.by_hand)} by hand" if row.by_hand else ""
-            lines.append(f"  {row.student:<{width}}  {points:>9}  {named}{hand}{look}".rstrip())
+            lines.append(f"  {row.student:<{width}}  {row.score:>9}  {named}{hand}{look}".rstrip())
         lines += [f"  {each}" for each in self.bests if each.exercise == exercise]
         return lines

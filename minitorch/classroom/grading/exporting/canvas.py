@@ -66,7 +66,7 @@ def fill_canvas(path: Path, found: Standings, students: Students, choices: Choic
             met.add(student or "")
             for exercise, column in columns.items():
                 standing = found.graded.get((student or "", exercise))
-                waiting = (student, exercise) in found.waiting
+                waiting = found.has_work(student, exercise)
                 cell = _cell(row[column].strip(), standing, scales[exercise], choices.zero and not waiting)
                 if standing is not None and cell in EXCUSED:
                     notes.append(

@@ -47,7 +47,11 @@ def export(
         CommandError: if nothing was graded, or files do not fit.
     """
     found = standings(course, deadlines, exercises)
-    enter_penalties(course, deadlines)
+    said = []
+    try:
+        enter_penalties(course, deadlines)
+    except CommandError as error:  # the points that are exported are right all the same
+        said.append(f"Formgrader still shows the penalties of before: {error}.")
     if form == "feedback":
         return _feedback(course, found, to)
     if (file is None) != (form == "moodle"):
@@ -57,10 +61,11 @@ def export(
         )
     filled = _filled(form, file, found, Students(roster, found), roster, choices)
     replace(to, filled.sheet.text())
-    said = [*notes(found, filled.exercises, filled.unknown), *filled.notes]
+    said += [*notes(found, filled.exercises, filled.unknown), *filled.notes]
     if left := [name for name in found.exercises if name not in filled.exercises]:
         said.append(f"No column for {', '.join(left)}; --column '{left[0]}=ITS NAME' names one.")
-    return Export([to], filled.count, late(found, filled.exercises), said)
+    missing = any(who[1] in filled.exercises for who in (*found.waiting, *found.undecided))
+    return Export([to], filled.count, late(found, filled.exercises), said, not (missing or filled.unknown))
 
 
 def _filled(

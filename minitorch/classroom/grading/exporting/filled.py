@@ -27,12 +27,16 @@ class Choices:
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: files, the number of points in them, those who were late, and notes for a person to read."""
+    """What was written: files, the number of points in them, those who were late, and notes for a person to read.
+
+    `is_complete` says whether everybody who handed something in has points there.
+    """
 
     written: list[Path]
     count: int
     late: list[Standing] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    is_complete: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -76,11 +80,11 @@ def notes(found: Standings, exercises: Sequence[str], unknown: Sequence[str] = (
         unknown: students with points for whom the file has no row.
     """
     said = []
-    waiting = [f"{student} {exercise}" for student, exercise in found.waiting if exercise in exercises]
-    if waiting:
+    if waiting := [" ".join(who) for who in found.waiting if who[1] in exercises]:
         said.append(f"Not graded yet, and left empty: {', '.join(waiting)}. `minitorch grade` goes on.")
-    by_hand = [f"{each.student} {each.exercise}" for key, each in sorted(found.graded.items()) if each.by_hand]
-    if by_hand:
+    if undecided := [" ".join(who) for who in sorted(found.undecided) if who[1] in exercises]:
+        said.append(f"Left empty until a person has looked, since an incident took all points: {', '.join(undecided)}.")
+    if by_hand := [" ".join(who) for who, each in sorted(found.graded.items()) if each.by_hand and who[1] in exercises]:
         said.append(f"A person has still to look at: {', '.join(by_hand)}.")
     if unknown:
         said.append(f"With points, but not in the file: {', '.join(unknown)}.")

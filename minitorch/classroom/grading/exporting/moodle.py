@@ -59,7 +59,7 @@ def fill_worksheet(path: Path, exercise: str, found: Standings, students: Studen
             if "comments" in work.columns and comment(standing) and not row[work.columns["comments"]].strip():
                 filled[work.columns["comments"]] = comment(standing)
             count += 1
-        elif choices.zero and (student, exercise) not in found.waiting and not row[grade].strip():
+        elif choices.zero and not found.has_work(student, exercise) and not row[grade].strip():
             filled[grade] = "0"
         rows.append(filled)
     unknown = sorted({student for student, name in found.graded if name == exercise} - met)
@@ -87,7 +87,7 @@ def grade_import(roster: Roster | None, found: Standings, choices: Choices) -> F
         row = [person.email, person.number, plain(person.name)]
         for exercise in found.exercises:
             standing = found.graded.get((person.student, exercise))
-            waiting = (person.student, exercise) in found.waiting
+            waiting = found.has_work(person.student, exercise)
             nothing = "0" if choices.zero and not waiting else ""
             row += [number(standing.points), comment(standing)] if standing else [nothing, ""]
             count += standing is not None

@@ -9,13 +9,11 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
 from ....errors import CommandError
 from ..course.folders import Course
-from ..course.private import folder as make_folder
 from ..course.private import replace
 from .filled import comment
 from .standings import Standing, Standings
@@ -42,13 +40,13 @@ def feedback_zip(course: Course, exercise: str, found: Standings, to: Path) -> t
     content, without = io.BytesIO(), []
     count = 0
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for student, standing in sorted(found.of(exercise).items()):
-            page = page_of(course, standing)
+        for standing in found.all:
+            page = page_of(course, standing) if standing.exercise == exercise else None
             name = _name(standing)
             if page is None:
                 continue
             if name is None:
-                without.append(student)
+                without.append(standing.student)
                 continue
             archive.writestr(zipfile.ZipInfo(name, EPOCH), page, zipfile.ZIP_DEFLATED)
             count += 1
@@ -75,14 +73,8 @@ def _name(standing: Standing) -> str | None:
 
 def feedback_files(course: Course, found: Standings, to: Path) -> list[Path]:
     """Write ``FOLDER/EXERCISE/STUDENT.html`` for all pages; returns the paths."""
-    return list(_files(course, found, to))
-
-
-def _files(course: Course, found: Standings, to: Path) -> Iterator[Path]:
-    for (student, exercise), standing in sorted(found.graded.items()):
-        page = page_of(course, standing)
+    pages = {to / each.exercise / f"{each.student}.html": page_of(course, each) for each in found.all}
+    for path, page in pages.items():
         if page is not None:
-            path = to / exercise / f"{student}.html"
-            make_folder(path.parent)
             replace(path, page)
-            yield path
+    return [path for path, page in pages.items() if page is not None]

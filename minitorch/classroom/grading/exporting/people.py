@@ -17,19 +17,14 @@ class Students:
 
     def __init__(self, roster: Roster | None, found: Standings) -> None:
         self._roster = roster
-        self._names = {student for student, _ in (*found.graded, *found.waiting)}
+        self._names = {each.student for each in found.all} | {student for student, _ in found.waiting}
         self._canvas: dict[str, str] = {}
         self._moodle: dict[str, str] = {}
-        for (student, _), standing in found.graded.items():
+        for standing in found.all:
             mark = standing.attempt.mark if standing.attempt else ""
             for pattern, known in ((_CANVAS, self._canvas), (_MOODLE, self._moodle)):
                 if number := pattern.search(mark):
-                    known[number[1]] = student
-
-    @property
-    def all(self) -> set[str]:
-        """The names of all folders."""
-        return self._names | ({person.student for person in self._roster.people} if self._roster else set())
+                    known[number[1]] = standing.student
 
     def find(
         self, name: str, canvas: str = "", login: str = "", number: str = "", email: str = "", moodle: str = ""

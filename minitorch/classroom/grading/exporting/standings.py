@@ -10,8 +10,11 @@ from ....errors import CommandError
 from ..collecting.attempts import Attempt, current
 from ..course.folders import Course
 from ..course.handed_in import handed_in
-from ..course.ledger import Ledger
+from ..course.journal import Journal
+from ..course.ledger import Ledger, Who
+from ..course.report import Row
 from ..enrolment.deadlines import Deadlines, Penalty
+from ..results import Result
 
 
 @dataclass(frozen=True)
@@ -42,19 +45,32 @@ class Standing:
 
 @dataclass(frozen=True)
 class Standings:
-    """All points of some exercises, and the submissions that have none yet."""
+    """All points of some exercises.
+
+    Attributes:
+        exercises: their names.
+        graded: those with points.
+        undecided: those without, for a reason that a person has still to look at.
+        waiting: those without that are not graded yet.
+    """
 
     exercises: tuple[str, ...]
-    graded: dict[tuple[str, str], Standing]
-    waiting: tuple[tuple[str, str], ...]
+    graded: dict[Who, Standing]
+    undecided: dict[Who, Standing]
+    waiting: tuple[Who, ...]
 
-    def of(self, exercise: str) -> dict[str, Standing]:
-        """The points for an exercise, by student."""
-        return {student: found for (student, name), found in self.graded.items() if name == exercise}
+    @property
+    def all(self) -> list[Standing]:
+        """All that were graded, in order."""
+        return [each for _, each in sorted({**self.graded, **self.undecided}.items())]
+
+    def has_work(self, student: str | None, exercise: str) -> bool:
+        """Whether a student has handed in something that has no points yet: that is never 0."""
+        return (student, exercise) in self.waiting or (student, exercise) in self.undecided
 
     def maximum(self, exercise: str) -> float:
         """The points that an exercise can give."""
-        return max((found.of for found in self.of(exercise).values()), default=0.0)
+        return max((each.of for each in self.all if each.exercise == exercise), default=0.0)
 
 
 def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) -> Standings:
@@ -76,19 +92,21 @@ def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) ->
     exercises = sorted({exercise for _, exercise in marks})
     if strange := [name for name in only if name not in exercises]:
         raise CommandError(f"nothing was graded for {strange[0]}")
-    graded: dict[tuple[str, str], Standing] = {}
+    entries = Journal(course.journal).read().entries
+    graded: dict[Who, Standing] = {}
+    undecided: dict[Who, Standing] = {}
     waiting = set(_handed_in(course, exercises))
-    for (student, exercise), cells in marks.items():
-        attempt, when = _attempt(course, student, exercise)
+    for who, cells in marks.items():
+        attempt, when = _attempt(course, *who)
         if attempt is not None and attempt.points is None:
             continue  # another attempt was graded than the one that counts now
-        earned, of = sum(mark.points for mark in cells.values()), sum(mark.of for mark in cells.values())
-        late = attempt is not None and attempt.late
-        penalty = deadlines.penalty(student, exercise, when, late, earned, of)
+        row = Row(*who, Result.from_json(entries[who].result) if who in entries else Result(), cells)
+        penalty = deadlines.penalty(*who, when, attempt is not None and attempt.late, row.points, row.of)
         by_hand = any(mark.waits for mark in cells.values())
-        graded[student, exercise] = Standing(student, exercise, earned, of, penalty, by_hand, attempt)
-        waiting.discard((student, exercise))
-    return Standings(tuple(exercises), graded, tuple(sorted(waiting)))
+        standing = Standing(*who, row.points, row.of, penalty, by_hand, attempt)
+        (undecided if row.is_undecided else graded)[who] = standing
+        waiting.discard(who)
+    return Standings(tuple(exercises), graded, undecided, tuple(sorted(waiting)))
 
 
 def _handed_in(course: Course, exercises: Iterable[str]) -> Iterable[tuple[str, str]]:

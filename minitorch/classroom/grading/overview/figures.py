@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from statistics import mean, median
 from typing import Any
 
@@ -18,8 +18,9 @@ from ..course.bests import Best, bests_of
 from ..course.folders import Course, Submission, chosen
 from ..course.history import PERSON, Event, History, now
 from ..course.journal import Entry, Journal
-from ..course.ledger import Ledger, Mark, Who
+from ..course.ledger import Cells, Ledger, Who
 from ..course.recorder import noticed
+from ..course.report import Row
 from ..enrolment.roster import roster_of
 from ..results import Graded, Result
 
@@ -55,7 +56,8 @@ class Task:
 class Exercise:
     """One exercise: its submissions, the spread of their points, its tasks and incidents, and who handed in nothing.
 
-    `late` says by student how many points being late costs, `bests` has the best counts where points depend on them.
+    Submissions whose points are unknown until a person has looked are left out of all means. `late` says by student
+    how many points being late costs, `bests` has the best counts where points depend on them.
     """
 
     name: str
@@ -70,6 +72,29 @@ class Exercise:
     late: tuple[tuple[str, float], ...] = ()
     bests: tuple[Best, ...] = ()
 
+    @property
+    def summary(self) -> str:
+        """The submissions and their points in words."""
+        return f"{self.students} submissions, mean {self.mean:.1f}, median {self.median:g} of {self.of:g} points"
+
+    @property
+    def remarks(self) -> list[str]:
+        """What else there is to know, in words.
+
+        Example:
+            >>> Exercise("a", 1, 9.0, 9.0, 9.0, (), (), (), (), (("ana", 2.5), ("bob", 1.0))).remarks
+            ['late: ana -2.5, bob -1; these points come off those above']
+        """
+        found = [str(each) for each in self.bests]
+        if self.incidents:
+            found.append(f"incidents: {', '.join(f'{kind} {count}' for kind, count in self.incidents)}")
+        if self.missing:
+            found.append(f"handed in nothing: {', '.join(self.missing)}")
+        if self.late:
+            costs = ", ".join(f"{student} {-cost:g}" for student, cost in self.late)
+            found.append(f"late: {costs}; these points come off those above")
+        return found
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -82,25 +107,11 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One student's points for an exercise, by cell, the kinds of incidents, and what being late costs beyond."""
-
-    student: str
-    exercise: str
-    points: float
-    of: float
-    cells: Mapping[str, float]
-    by_hand: tuple[str, ...]
-    incidents: tuple[str, ...]
-    penalty: float = 0.0
-
-
-@dataclass(frozen=True)
 class Overview:
     """A class."""
 
     exercises: tuple[Exercise, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[Row, ...]
     queue: tuple[Waiting, ...]
     changes: tuple[Event, ...]
     notes: tuple[str, ...] = ()
@@ -113,11 +124,24 @@ class Overview:
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         hardest = [f"{task.exercise} {task.name}" for task in self.hardest]
-        return {**asdict(self), "hardest": hardest}
+        lines = [
+            {
+                "student": each.student,
+                "exercise": each.exercise,
+                "points": None if each.is_undecided else each.points,
+                "of": each.of,
+                "cells": {cell: mark.points for cell, mark in (each.marks or {}).items()},
+                "by_hand": list(each.by_hand),
+                "incidents": list(each.kinds),
+                "penalty": each.penalty,
+            }
+            for each in self.lines
+        ]
+        return {**asdict(replace(self, lines=())), "lines": lines, "hardest": hardest}
 
 
 def overview(course: Course, only: Sequence[str] = ()) -> Overview:
-    """The figures of a course, as it was graded last.
+    """The figures of a course, as it was graded last; nothing is written.
 
     Args:
         course: where things are.
@@ -128,57 +152,53 @@ def overview(course: Course, only: Sequence[str] = ()) -> Overview:
     """
     ledger = Ledger.read(course.gradebook)
     journal = Journal(course.journal).read()
-    entries = journal.entries
     if not ledger.marks:
         raise CommandError(f"nothing was graded in {course.root}: `minitorch grade {course.submitted}` does it")
     found = [Submission(*who, course.submitted / who[0] / who[1]) for who in sorted(ledger.marks)]
     kept = [(each.student, each.exercise) for each in chosen(course, found, only)]
+    rows = [_row(who, ledger, journal.entries.get(who)) for who in kept]
     roster = roster_of(course.root)
     history = History(course.history)
-    changes = [*history.events, *noticed(ledger, history, entries, now())]
+    changes = [*history.events, *noticed(ledger, history, journal.entries, now())]
     by_hand = [event for event in reversed(changes) if event.who == PERSON and (event.student, event.exercise) in kept]
     exercises = []
     for name in sorted({exercise for _, exercise in kept}):
-        students = [student for student, exercise in kept if exercise == name]
         missing = [] if only or roster is None else [each for each in roster.by_student if (each, name) not in kept]
-        exercises.append(_exercise(name, students, ledger, entries, sorted(filter(None, missing))))
-    queue = [each for who in kept if (each := _waiting(who, ledger.marks[who], entries.get(who)))]
-    lines = [_line(who, ledger, entries.get(who)) for who in kept]
-    return Overview(
-        tuple(exercises), tuple(lines), tuple(queue), tuple(by_hand[:CHANGES]), (*journal.notes, *history.notes)
-    )
+        theirs = [row for row in rows if row.exercise == name]
+        bests = bests_of({who: each for who, each in journal.entries.items() if who in kept and who[1] == name})
+        exercises.append(_exercise(name, theirs, ledger.cells[name], sorted(filter(None, missing)), bests))
+    queue = tuple(each for row in rows if (each := _waiting(row)))
+    notes = (*journal.notes, *history.notes)
+    return Overview(tuple(exercises), tuple(rows), queue, tuple(by_hand[:CHANGES]), notes)
 
 
-def _exercise(
-    name: str, students: list[str], ledger: Ledger, entries: Mapping[Who, Entry], missing: list[str]
-) -> Exercise:
-    marks = {student: ledger.marks[student, name] for student in students}
-    totals = [sum(mark.points for mark in theirs.values()) for theirs in marks.values()]
-    cells = ledger.cells[name].graded
-    of = sum(most for most, _ in cells.values())
+def _row(who: Who, ledger: Ledger, entry: Entry | None) -> Row:
+    result = Result.from_json(entry.result) if entry else Result()
+    return Row(*who, result, ledger.marks[who], ledger.penalties.get(who, 0.0))
+
+
+def _exercise(name: str, rows: list[Row], cells: Cells, missing: list[str], bests: tuple[Best, ...]) -> Exercise:
+    decided = [row for row in rows if not row.is_undecided]
+    totals = [row.points for row in decided] or [0.0]
+    of = sum(most for most, _ in cells.graded.values())
     histogram = [0] * BINS
-    for total in totals:
-        histogram[max(0, min(BINS - 1, int(total / of * BINS) if of else 0))] += 1
-    results = {student: _result(entries.get((student, name))) for student in students}
-    kinds = Counter(kind for each in results.values() for kind in {incident.kind for incident in each.incidents})
-    tasks = tuple(
-        _task(name, cell, most, [theirs[cell] for theirs in marks.values() if cell in theirs], results.values())
-        for cell, (most, _) in cells.items()
-    )
-    late = tuple((each, cost) for each in students if (cost := ledger.penalties.get((each, name))))
+    for row in decided:
+        histogram[max(0, min(BINS - 1, int(row.points / of * BINS) if of else 0))] += 1
+    kinds = Counter(kind for row in rows for kind in row.kinds)
+    tasks = tuple(_task(name, cell, most, decided) for cell, (most, _) in cells.graded.items())
+    late = tuple((row.student, row.penalty) for row in rows if row.penalty)
     return Exercise(
-        name, len(students), of, mean(totals), median(totals), tuple(histogram), tasks,
-        tuple(kinds.most_common()), tuple(missing), late,
-        bests_of({(each, name): entries[each, name] for each in students if (each, name) in entries}),
+        name, len(rows), of, mean(totals), median(totals), tuple(histogram), tasks, tuple(kinds.most_common()),
+        tuple(missing), late, bests,
     )  # fmt: skip
 
 
-def _task(exercise: str, cell: str, most: float, marks: list[Mark], results: Iterable[Result]) -> Task:
-    graded = [each for result in results for each in result.graded if each.cell == cell]
-    names = [each.score["task"] for each in graded if each.score]
-    points = [mark.points for mark in marks]
+def _task(exercise: str, cell: str, most: float, rows: list[Row]) -> Task:
+    graded = [each for row in rows for each in row.result.graded if each.cell == cell]
+    name = next((each.score["task"] for each in graded if each.score), cell)
+    points = [row.marks[cell].points for row in rows if row.marks and cell in row.marks]
     return Task(
-        exercise, cell, names[0] if names else cell, most, mean(points) if points else 0.0,
+        exercise, cell, name, most, mean(points) if points else 0.0,
         sum(each >= most for each in points), sum(each <= 0 for each in points), len(points), commonest(graded),
     )  # fmt: skip
 
@@ -199,36 +219,23 @@ def commonest(graded: Iterable[Graded]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counted, key=lambda each: (-each[1], each[0]))[:REASONS])
 
 
-def _waiting(who: Who, marks: Mapping[str, Mark], entry: Entry | None) -> Waiting | None:
+def _waiting(row: Row) -> Waiting | None:
+    marks = row.marks or {}
     cells = [cell for cell, mark in marks.items() if mark.waits]
     above = [
-        f"{cell} has {mark.points:g} points by hand, of {mark.of:g}" for cell, mark in marks.items() if _above(mark)
+        f"{cell} has {mark.points:g} points by hand, of {mark.of:g}"
+        for cell, mark in marks.items()
+        if mark.person is not None and mark.person > mark.of
     ]
     if not cells and not above:
         return None
-    result = _result(entry)
-    why = [str(incident) for incident in result.incidents if incident.look]
-    why += [f"{each.cell}: a person reads this answer" for each in result.graded if each.manual and each.cell in cells]
-    given = [cell for cell in cells if marks[cell].person is not None]
-    if given:
+    why = [str(incident) for incident in row.result.incidents if incident.look]
+    why += [
+        f"{each.cell}: a person reads this answer" for each in row.result.graded if each.manual and each.cell in cells
+    ]
+    if given := [cell for cell in cells if marks[cell].person is not None]:
         why.append(f"{', '.join(given)}: graded again since a person gave points")
     ungraded = [cell for cell in cells if marks[cell].program is None and marks[cell].person is None]
     if not why and ungraded:
         why.append(f"{', '.join(ungraded)}: not graded since the exercise was changed")
-    return Waiting(*who, (*why, *above), tuple(cells))
-
-
-def _above(mark: Mark) -> bool:
-    return mark.person is not None and mark.person > mark.of
-
-
-def _line(who: Who, ledger: Ledger, entry: Entry | None) -> Line:
-    marks, penalty = ledger.marks[who], ledger.penalties.get(who, 0.0)
-    points = {cell: mark.points for cell, mark in marks.items()}
-    by_hand = tuple(cell for cell, mark in marks.items() if mark.is_by_hand)
-    kinds = tuple(dict.fromkeys(incident.kind for incident in _result(entry).incidents))
-    return Line(*who, sum(points.values()), sum(mark.of for mark in marks.values()), points, by_hand, kinds, penalty)
-
-
-def _result(entry: Entry | None) -> Result:
-    return Result.from_json(entry.result) if entry else Result()
+    return Waiting(row.student, row.exercise, (*why, *above), tuple(cells))
