@@ -408,7 +408,8 @@ def _wrong(root: Path, entry: Entry, row: dict[str, Any], ledger: Ledger, seeds:
     if there != work.text.replace("COURSE", str(root)):
         yield "another attempt was graded than the one that counts"
     page = (root / "feedback" / entry.student / entry.exercise / f"{entry.exercise}.html").read_text()
-    if f"{earned:g} of {row['of']:g} points" not in page:
+    unknown = row["look"] and not earned
+    if (f"No points yet of {row['of']:g}" if unknown else f"{earned:g} of {row['of']:g} points") not in page:
         yield "its page has other points"
 
 

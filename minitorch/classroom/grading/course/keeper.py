@@ -94,11 +94,10 @@ class Keeper:
             result.incidents.append(Incident("grader", f"{doing}: {said}"[:300]))
 
 
-NOTEBOOK = "<h2>The notebook, as it was run</h2>"
-
-
 def _page(item: Item, result: Result) -> str:
     """The page with the tables of this result, and the notebook of the page that was made with it."""
     tables = feedback.page(*item.who, replace(result, notebook=None))
-    _, heading, rest = result.page.partition(NOTEBOOK)  # no text of a student's can be before it as it stands here
+    _, heading, rest = result.page.partition(
+        feedback.NOTEBOOK
+    )  # no text of a student's can be before it as it stands here
     return tables.removesuffix("</body></html>\n") + heading + rest if heading else tables

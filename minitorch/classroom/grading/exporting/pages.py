@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from html import escape
 from pathlib import Path
+
+from markupsafe import Markup
 
 from ....errors import CommandError
 from ..course.folders import Course
@@ -28,7 +29,7 @@ def page_of(course: Course, standing: Standing) -> str | None:
         return None
     text = path.read_text(encoding="utf-8")
     said = comment(standing)
-    return text.replace("<body>", f"<body>\n<p><b>{escape(said)}</b></p>", 1) if said else text
+    return text.replace("<body>", Markup("<body>\n<p><b>{}</b></p>").format(said), 1) if said else text
 
 
 def feedback_zip(course: Course, exercise: str, found: Standings, to: Path) -> tuple[int, list[str]]:

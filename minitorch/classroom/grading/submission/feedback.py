@@ -7,41 +7,23 @@ it, because they never were in the notebook.
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from ...checks.score import Count
-from ..incidents import Incident
+from ..pages import render
 from ..plain import plain
 from ..results import Graded, Result
 from .markdown import html_of
 
 SHOWN = 20_000  # characters of one output
-
-STYLE = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; --good: #1a7f37; --bad: #b35900; }
-@media (prefers-color-scheme: dark) { :root { --good: #4ac26b; --bad: #f0883e; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-.total { font-size: 1.2rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; border-top: 1px solid var(--line); }
-th { font-weight: 600; border-top: 0; } td.n { white-space: nowrap; text-align: right; }
-tr.part td { border-top: 0; padding-top: 0; font-size: .93rem; } tr.part td:nth-child(2) { padding-left: 1.2rem; }
-.good { color: var(--good); } .bad { color: var(--bad); }
-pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0; }
-td pre { margin: .2rem 0; }
-.cell { border-left: 3px solid var(--line); padding: .1rem .8rem; margin: .8rem 0; }
-.cell > pre:first-child { background: var(--soft); padding: .5rem .7rem; }
-.text { color: inherit; opacity: .85; } .note { border-left-color: var(--bad); }
-img { max-width: 100%; } @media print { body { margin: 0; } .cell { break-inside: avoid; } }
-"""
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+NOTEBOOK = "<h2>The notebook, as it was run</h2>"
+END_OF_PLACE = "<!--/best-->"
 
 
 def page(student: str, exercise: str, result: Result) -> str:
-    """The feedback as an HTML page.
+    """Return the feedback as an HTML page.
 
     Args:
         student: the student's name, as the folder says it.
@@ -52,111 +34,70 @@ def page(student: str, exercise: str, result: Result) -> str:
     total = f"{result.points:g} of {result.of:g} points"
     if by_hand:
         total += f", of which {by_hand:g} are still to be given by a person"
-    body = [
-        f"<h1>{escape(exercise)}</h1>",
-        f"<p>{escape(student)}</p>",
-        f'<p class="total"><b>{total}</b></p>',
-        *_tasks(result.graded),
-        *_incidents(result.incidents),
-        *_notebook(result),
-    ]
-    title = f"{escape(exercise)}: {escape(student)}"
-    head = (
-        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{STYLE}</style>'
+    elif result.look and not result.points:
+        total = f"No points yet of {result.of:g}: a person has still to look at this"
+    return render(
+        "feedback",
+        title=f"{exercise}: {student}",
+        heading=exercise,
+        student=student,
+        total=total,
+        rows=[row for each in result.graded for row in _rows(each)],
+        incidents=result.incidents,
+        notebook=Markup(NOTEBOOK),
+        noted={each.cell for each in result.incidents if each.cell},
+        cells=None if result.notebook is None else [_cell(cell) for cell in result.notebook["cells"]],
     )
-    body.insert(0, f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>')
-    return plain("\n".join([*body, "</body></html>\n"]))
 
 
-def _tasks(graded: list[Graded]) -> list[str]:
-    rows = ["<table>", "<tr><th>points</th><th>task</th><th>why</th></tr>"]
-    for each in graded:
-        parts = (each.score or {}).get("parts", [])
-        if each.points >= each.of:
-            parts = [part for part in parts if part.get("count")]
-        named = each.score["task"] if each.score else each.cell
-        reason = "" if parts else each.reason
-        rows.append(_row(each.points, each.of, f"<b>{escape(named)}</b>", reason, manual=each.manual))
-        rows += [_part(each.cell, part) for part in parts]
-    return [*rows, "</table>"]
-
-
-def _part(cell: str, part: dict[str, Any]) -> str:
-    """The row of a part. Where it has a count, there is a place for the best of the class (`course/bests.py`)."""
-    name, counted = escape(part["name"]), part.get("count")
-    if not counted:
-        return _row(part["points"], part["of"], name, part["reason"], "part")
-    row = _row(part["points"], part["of"], name, part["reason"] or str(Count(**counted)), "part")
-    return row.removesuffix("</td></tr>") + f"{place_of(cell, part['name'])}{END_OF_PLACE}</td></tr>"
-
-
-END_OF_PLACE = "<!--/best-->"
+def _rows(graded: Graded) -> list[dict[str, Any]]:
+    """Return the row of a task and those of its parts. Where a part has a count, there is a place for the best one."""
+    parts = (graded.score or {}).get("parts", [])
+    if graded.points >= graded.of:
+        parts = [part for part in parts if part.get("count")]
+    task = graded.score["task"] if graded.score else graded.cell
+    rows = [{"kind": "task", **vars(graded), "name": task, "reason": "" if parts else graded.reason, "place": ""}]
+    for part in parts:
+        counted = part.get("count")
+        reason = part["reason"] or (str(Count(**counted)) if counted else "")
+        place = Markup(place_of(graded.cell, part["name"]) + END_OF_PLACE) if counted else ""
+        rows.append({"kind": "part", "manual": False, **part, "reason": reason, "place": place})
+    for row in rows:
+        row["mark"] = "?" if row["manual"] else "✓" if row["points"] == row["of"] else "✗"
+    return rows
 
 
 def place_of(cell: str, part: str) -> str:
-    """The mark where the best of the class stands: a comment, so no text of a student's can be one.
+    """Return the mark where the best of the class stands: a comment, so no text of a student's can be one.
 
     Example:
         >>> place_of("plan-check", "few bytes")
         '<!--best plan-check few bytes-->'
     """
-    return f"<!--best {escape(cell)} {escape(part).replace('--', '')}-->"
+    return f"<!--best {escape(plain(cell))} {escape(plain(part)).replace('--', '')}-->"
 
 
-def _row(points: float, of: float, name: str, reason: str, kind: str = "task", manual: bool = False) -> str:
-    all_of_it = points == of
-    mark = "?" if manual else "✓" if all_of_it else "✗"
-    color = "good" if all_of_it else "bad"
-    first, _, more = reason.partition("\n")
-    why = escape(first) + (f"<pre>{escape(more)}</pre>" if more else "")
-    return (
-        f'<tr class="{kind}"><td class="n"><span class="{color}">{mark}</span> {points:g} of {of:g}</td>'
-        f"<td>{name}</td><td>{why}</td></tr>"
-    )
+def _cell(cell: dict[str, Any]) -> dict[str, Any]:
+    if cell["cell_type"] != "code":
+        return {"html": Markup(plain(html_of(cell["source"])))}
+    name = cell["metadata"].get("nbgrader", {}).get("grade_id")
+    outputs = [shown for output in cell["outputs"] if (shown := _output(output))]
+    return {"html": "", "name": name, "source": cell["source"], "outputs": outputs}
 
 
-def _incidents(incidents: list[Incident]) -> list[str]:
-    if not incidents:
-        return []
-    rows = [
-        f"<li><b>{escape(each.kind)}</b>{f' in cell <code>{escape(each.cell)}</code>' if each.cell else ''}: "
-        f"{escape(each.text)}</li>"
-        for each in incidents
-    ]
-    return ["<h2>What happened while it was graded</h2>", "<ul>", *rows, "</ul>"]
-
-
-def _notebook(result: Result) -> list[str]:
-    if result.notebook is None:
-        return []
-    noted = {each.cell for each in result.incidents if each.cell}
-    cells = ["<h2>The notebook, as it was run</h2>"]
-    for cell in result.notebook["cells"]:
-        name = cell["metadata"].get("nbgrader", {}).get("grade_id")
-        if cell["cell_type"] != "code":
-            cells.append(f'<div class="text">{html_of(cell["source"])}</div>')
-            continue
-        source = f"<pre>{escape(cell['source'])}</pre>"
-        outputs = "".join(_output(output) for output in cell["outputs"])
-        cells.append(f'<div class="cell{" note" if name in noted else ""}">{source}{outputs}</div>')
-    return cells
-
-
-def _output(output: dict[str, Any]) -> str:
-    """Text and PNG pictures. Other forms of an output could hold anything, and have a text beside them."""
+def _output(output: dict[str, Any]) -> tuple[str, str] | None:
+    """Return text or a PNG picture. Other forms of an output could hold anything, and have a text beside them."""
     if output["output_type"] == "error":
-        return f'<pre class="bad">{_text(chr(10).join(output["traceback"]))}</pre>'
+        return "bad", _text("\n".join(output["traceback"]))
     if output["output_type"] == "stream":
-        return f"<pre>{_text(output['text'])}</pre>"
+        return "", _text(output["text"])
     data = output["data"]
-    if picture := data.get("image/png"):
-        return f'<img alt="" src="data:image/png;base64,{escape(picture)}">'
+    if picture := data.get("image/png"):  # its size was looked at when it was made
+        return "picture", picture
     if any(name.endswith("score+json") for name in data):
-        return ""  # it is in the table
-    text = data.get("text/plain", "")
-    return f"<pre>{_text(text if isinstance(text, str) else str(text))}</pre>" if text else ""
+        return None  # it is in the table
+    return ("", _text(str(data["text/plain"]))) if data.get("text/plain") else None
 
 
 def _text(text: str) -> str:
-    return escape(text[:SHOWN]) + ("\n..." if len(text) > SHOWN else "")
+    return text[:SHOWN] + ("\n..." if len(text) > SHOWN else "")

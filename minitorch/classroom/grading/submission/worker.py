@@ -111,8 +111,11 @@ class Worker:
 
 def main() -> None:
     """Do jobs until there are no more."""
+    from ..results import Result
     from . import feedback, run  # noqa: F401  before there are clerks, which are copies of this process
     from .clerk import AbandonedError
+
+    feedback.page("", "", Result())  # which loads its template
 
     answers = os.dup(1)
     os.dup2(2, 1)  # whatever else is printed is not an answer
