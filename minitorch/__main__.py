@@ -375,6 +375,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever was reading, `head` for instance, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        from .classroom.grading.course.trouble import said
+
+        print(f"minitorch {options.command}: {said(error)}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ What may not be written is read-only inside of bubblewrap, where root may not wr
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy.exc
 
 from minitorch.__main__ import main
 from minitorch.classroom.grading.course.folders import Course
@@ -22,10 +24,11 @@ from minitorch.classroom.grading.course.history import History
 from minitorch.classroom.grading.course.journal import Entry, Journal
 from minitorch.classroom.grading.course.ledger import Ledger
 from minitorch.classroom.grading.course.recorder import Recorder
+from minitorch.classroom.grading.course.trouble import unusable
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.submission.preflight import released
 from minitorch.errors import CommandError
-from tests.classes import EXERCISE, ROOT, course, needs_bubblewrap
+from tests.classes import EXERCISE, ROOT, course, hand_in, needs_bubblewrap, notebook, sample
 
 pytest.importorskip("nbgrader", reason="the gradebook is nbgrader's")
 
@@ -166,6 +169,41 @@ def test_a_text_among_the_points_names_student_and_cell(here: Course, capsys: py
         book.execute(mend)
         book.commit()
     assert main(["report", str(here.root)]) == 0, "the command of the message mends it"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("BUSY", "is locked, since another program"),
+        ("FULL", "make room on the disk"),
+        ("READONLY_DBMOVED", "have to be yours to write"),
+        ("CANTOPEN", "have to be yours to write"),
+        ("IOERR_READ", "cannot be used"),
+        ("CORRUPT_INDEX", "put back a copy"),
+        ("ERROR", "nbgrader db upgrade"),
+        (errno.ENOSPC, "make room on the disk"),
+        (errno.EROFS, "have to be yours to write"),
+    ],
+)
+def test_every_cause_has_a_remedy_that_loses_nothing(name: str | int, words: str, tmp_path: Path) -> None:
+    cause: Exception = OSError(name, "why") if isinstance(name, int) else sqlite3.OperationalError("why")
+    if isinstance(name, str):
+        cause.sqlite_errorname = f"SQLITE_{name}"  # type: ignore[attr-defined]
+    for error in (cause, sqlalchemy.exc.OperationalError("UPDATE grade", {}, cause)):
+        said = str(unusable(tmp_path / "gradebook.db", error))
+        assert words in said and "away" not in said
+
+
+@pytest.mark.parametrize(
+    "line", [["similar", EXERCISE, "--course"], ["export", "moodle", "--to", "COURSE/x.csv", "--course"]]
+)
+def test_what_cannot_be_written_is_said_in_a_sentence(here: Course, line: list[str]) -> None:
+    for student in ("ana", "bob"):
+        hand_in(here.root, student, notebook(sample()))
+    (here.root / "roster.csv").write_text("student id,name,e-mail\nana,Ana,a@b.c\n")
+    command = ["-m", "minitorch", *(word.replace("COURSE", str(here.root)) for word in line), str(here.root)]
+    ran = boxed("--ro-bind", here.root, here.root, command=command)
+    assert ran.returncode == 2 and "Read-only file system" in ran.stderr and "Traceback" not in ran.stderr, ran.stderr
 
 
 @pytest.mark.parametrize("is_hot", [False, True])
