@@ -15,12 +15,12 @@ FILE, FOLDER = 0o600, 0o700
 OTHERS = 0o077
 
 
-def replace(path: Path, text: str) -> None:
+def replace(path: Path, content: str | bytes) -> None:
     """Write a file as a whole or not at all."""
     folder(path.parent)
     unfinished = path.with_name(f".{path.name}.part")
-    with os.fdopen(opened(unfinished, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    with os.fdopen(opened(unfinished, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+        file.write(content.encode(errors="replace") if isinstance(content, str) else content)
     os.replace(unfinished, path)
 
 

@@ -11,14 +11,19 @@ from ..course.private import replace
 from ..enrolment.deadlines import Deadlines
 from ..enrolment.roster import Roster
 from .after import enter_penalties
-from .canvas import Filled, fill_canvas
-from .filled import Choices, Export, late, notes
-from .moodle import fill_worksheet, grade_import, one_exercise
-from .pages import feedback_files, feedback_zip
+from .canvas import fill_canvas
+from .filled import Choices, Export, Filling, notes
+from .moodle import fill_worksheet, grade_import
+from .pages import write_pages
 from .people import Students
-from .standings import Standings, standings
+from .standings import standings
 
-FORMS = ("canvas", "moodle", "worksheet", "feedback")
+TAKES = {
+    "canvas": "the gradebook that Canvas exported",
+    "moodle": "no file: it is made of roster.csv",
+    "worksheet": "the grading worksheet of the assignment",
+    "feedback": "no file",
+}
 
 
 def export(
@@ -34,7 +39,7 @@ def export(
     """Write an export.
 
     Args:
-        form: one of `FORMS`.
+        form: one of `TAKES`.
         file: the platform's own file, for the forms that fill one in.
         to: the file to write; for feedback a zip or a folder.
         course: where things are.
@@ -46,45 +51,31 @@ def export(
     Raises:
         CommandError: if nothing was graded, or files do not fit.
     """
+    if (file is None) != (form in ("moodle", "feedback")):
+        raise CommandError(f"the form {form} takes {TAKES[form]}")
     found = standings(course, deadlines, exercises)
     said = []
     try:
         enter_penalties(course, deadlines)
     except CommandError as error:  # the points that are exported are right all the same
         said.append(f"Formgrader still shows the penalties of before: {error}.")
+    filling = Filling(found, choices)
+    met = None
     if form == "feedback":
-        return _feedback(course, found, to)
-    if (file is None) != (form == "moodle"):
-        wanted = "the gradebook that Canvas exported" if form == "canvas" else "the grading worksheet of the assignment"
-        raise CommandError(
-            "the form moodle is made of roster.csv, and takes no file" if form == "moodle" else f"it takes {wanted}"
-        )
-    filled = _filled(form, file, found, Students(roster, found), roster, choices)
-    replace(to, filled.sheet.text())
-    said += [*notes(found, filled.exercises, filled.unknown), *filled.notes]
-    if left := [name for name in found.exercises if name not in filled.exercises]:
+        names, filling.count, filling.notes = write_pages(course, found, to)
+    else:
+        if file is None:
+            sheet, names = grade_import(roster, filling)
+        else:
+            sheet, names = (fill_canvas if form == "canvas" else fill_worksheet)(file, filling, Students(roster, found))
+        replace(to, sheet.text())
+        met = filling.met
+    said += [*notes(found, names, met), *filling.notes]
+    if left := [name for name in found.exercises if name not in names and form == "canvas"]:
         said.append(f"No column for {', '.join(left)}; --column '{left[0]}=ITS NAME' names one.")
-    missing = any(who[1] in filled.exercises for who in (*found.waiting, *found.undecided))
-    return Export([to], filled.count, late(found, filled.exercises), said, not (missing or filled.unknown))
-
-
-def _filled(
-    form: str, file: Path | None, found: Standings, students: Students, roster: Roster | None, choices: Choices
-) -> Filled:
-    if file is None:
-        return grade_import(roster, found, choices)
-    if form == "canvas":
-        return fill_canvas(file, found, students, choices)
-    return fill_worksheet(file, one_exercise(found), found, students, choices)
-
-
-def _feedback(course: Course, found: Standings, to: Path) -> Export:
-    if to.suffix != ".zip":
-        paths = feedback_files(course, found, to)
-        return Export([to], len(paths), late(found, found.exercises), notes(found, found.exercises))
-    exercise = one_exercise(found)
-    count, without = feedback_zip(course, exercise, found, to)
-    said = notes(found, (exercise,))
-    if without:
-        said.append(f"Came from no platform, and are not in the zip: {', '.join(without)}.")
-    return Export([to], count, late(found, (exercise,)), said)
+    late = [each for who, each in sorted(found.graded.items()) if each.penalty.days and who[1] in names]
+    missing = [
+        *found.waiting,
+        *(() if met is None else (*found.undecided, *(who for who in found.graded if who[0] not in met))),
+    ]
+    return Export([to], filling.count, late, said, not any(who[1] in names for who in missing))

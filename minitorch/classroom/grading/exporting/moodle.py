@@ -16,58 +16,50 @@ from ..course.names import visible
 from ..enrolment.roster import Roster
 from ..enrolment.worksheet import read_worksheet
 from ..sheets import Sheet, plain
-from .canvas import Filled, scale_to
-from .filled import Choices, comment, number
+from .filled import Filling, comment
 from .people import Students
 from .standings import Standings
 
 READ = ("identifier", "grade", "comments")  # columns that Moodle reads
 
 
-def fill_worksheet(path: Path, exercise: str, found: Standings, students: Students, choices: Choices) -> Filled:
-    """Fill in a grading worksheet.
+def fill_worksheet(path: Path, filling: Filling, students: Students) -> tuple[Sheet, list[str]]:
+    """Fill in a grading worksheet; returns the file to upload, and its exercise.
 
     Args:
         path: as Moodle made it (*Download grading worksheet*).
-        exercise: what the assignment is.
-        found: the points.
+        filling: of points for one exercise.
         students: whose they are.
-        choices: the instructor's.
 
     Raises:
-        CommandError: if it is no such file, or another maximum.
+        CommandError: if it is no such file, there are several exercises, or the maximum is another.
     """
-    work = read_worksheet(path, choices.columns)
+    exercise = one_exercise(filling.found)
+    work = read_worksheet(path, filling.choices.columns)
     if "grade" not in work.columns:
         raise CommandError(f"{path} has no column Grade; if your Moodle calls it otherwise, add --column Grade=NAME")
+    grade, comments = work.columns["grade"], work.columns.get("comments")
     known = {work.columns[name] for name in READ if name in work.columns}
     known |= {index for index, heading in enumerate(work.sheet.header) if heading == "Last modified (grade)"}
-    rows, count, notes = [], 0, []
-    met: set[str] = set()
+    rows = []
     for row in work.sheet.rows:
         person = work.participant(row)
         student = students.find(person.name, number=person.number, email=person.email, moodle=person.key)
-        met.add(student or "")
-        standing = found.graded.get((student or "", exercise))
+        standing = filling.found.graded.get((student or "", exercise))
         filled = [cell if index in known else plain(cell) for index, cell in enumerate(row)]
-        grade = work.columns["grade"]
         if work.cell(row, "changeable").casefold() == "no":
-            notes += [f"Moodle does not let the grade of {student} be changed."] if standing else []
-        elif standing is not None:
-            scale = scale_to(work.cell(row, "maximum"), exercise, standing.of, choices.scale, "Moodle")
-            filled[grade] = number(standing.points * scale)
-            if "comments" in work.columns and comment(standing) and not row[work.columns["comments"]].strip():
-                filled[work.columns["comments"]] = comment(standing)
-            count += 1
-        elif choices.zero and not found.has_work(student, exercise) and not row[grade].strip():
-            filled[grade] = "0"
+            filling.met.add(student or "")
+            filling.notes += [f"Moodle does not let the grade of {student} be changed."] if standing else []
+        else:
+            filled[grade] = filling.cell(student, exercise, row[grade].strip(), work.cell(row, "maximum"))
+            if comments is not None and not row[comments].strip():
+                filled[comments] = comment(standing)
         rows.append(filled)
-    unknown = sorted({student for student, name in found.graded if name == exercise} - met)
-    return Filled(replace(work.sheet, rows=rows), (exercise,), count, tuple(unknown), tuple(notes))
+    return replace(work.sheet, rows=rows), [exercise]
 
 
-def grade_import(roster: Roster | None, found: Standings, choices: Choices) -> Filled:
-    """A file for *Grades, Import, CSV file*, with a column for each exercise, and one for what a student should know.
+def grade_import(roster: Roster | None, filling: Filling) -> tuple[Sheet, list[str]]:
+    """Make a file for *Grades, Import, CSV file*: a column for each exercise, and one for what a student should know.
 
     Raises:
         CommandError: if there is no roster, or it has neither addresses nor numbers.
@@ -77,23 +69,24 @@ def grade_import(roster: Roster | None, found: Standings, choices: Choices) -> F
             "Moodle finds students by e-mail or ID number: put a roster.csv with `Email address` or `ID number` into "
             "the folder of the course, such as Moodle's own list of participants"
         )
-    header = ["Email address", "ID number", "Full name"]
-    for exercise in found.exercises:
-        header += [choices.columns.get(exercise, exercise), f"{choices.columns.get(exercise, exercise)} feedback"]
-    rows, count = [], 0
+    found = filling.found
+    names = [filling.choices.columns.get(exercise, exercise) for exercise in found.exercises]
+    header = [
+        "Email address",
+        "ID number",
+        "Full name",
+        *(each for name in names for each in (name, f"{name} feedback")),
+    ]
+    rows = []
     for person in roster.people:
         if person.email and not re.fullmatch(r"[^\s@]+@[^\s@]+", person.email):
             raise CommandError(f"`{visible(person.email)}` of {person.student} is no e-mail address")
         row = [person.email, person.number, plain(person.name)]
         for exercise in found.exercises:
-            standing = found.graded.get((person.student, exercise))
-            waiting = found.has_work(person.student, exercise)
-            nothing = "0" if choices.zero and not waiting else ""
-            row += [number(standing.points), comment(standing)] if standing else [nothing, ""]
-            count += standing is not None
+            said = comment(found.graded.get((person.student, exercise)))
+            row += [filling.cell(person.student, exercise), said]
         rows.append(row)
-    unknown = sorted({student for student, _ in found.graded} - {person.student for person in roster.people})
-    return Filled(Sheet(header, rows), found.exercises, count, tuple(unknown))
+    return Sheet(header, rows), list(found.exercises)
 
 
 def one_exercise(found: Standings) -> str:

@@ -7,8 +7,8 @@ Canvas to the one whose file it was, ``lopezana_1234_5678_``. Both are what the 
 from __future__ import annotations
 
 import io
-import os
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -17,6 +17,7 @@ from ....errors import CommandError
 from ..course.folders import Course
 from ..course.private import replace
 from .filled import comment
+from .moodle import one_exercise
 from .standings import Standing, Standings
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of all files, so that the same pages make the same zip
@@ -32,34 +33,33 @@ def page_of(course: Course, standing: Standing) -> str | None:
     return text.replace("<body>", Markup("<body>\n<p><b>{}</b></p>").format(said), 1) if said else text
 
 
-def feedback_zip(course: Course, exercise: str, found: Standings, to: Path) -> tuple[int, list[str]]:
-    """Write the pages for an exercise as a zip for the platform that the work came from.
+def write_pages(course: Course, found: Standings, to: Path) -> tuple[Sequence[str], int, list[str]]:
+    """Write pages as a zip for the platform that the work came from, or as ``FOLDER/EXERCISE/STUDENT.html``.
 
     Returns:
-        Number of pages, and the students whose work came from no platform.
+        The exercises, the number of pages, and what there is to know.
+
+    Raises:
+        CommandError: if no page can go back to a platform.
     """
-    content, without = io.BytesIO(), []
-    count = 0
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for standing in found.all:
-            page = page_of(course, standing) if standing.exercise == exercise else None
-            name = _name(standing)
-            if page is None:
-                continue
-            if name is None:
-                without.append(standing.student)
-                continue
-            archive.writestr(zipfile.ZipInfo(name, EPOCH), page, zipfile.ZIP_DEFLATED)
-            count += 1
-    if not count:
+    pages = [(standing, page) for standing in found.all if (page := page_of(course, standing)) is not None]
+    if to.suffix != ".zip":
+        for standing, page in pages:
+            replace(to / standing.exercise / f"{standing.student}.html", page)
+        return found.exercises, len(pages), []
+    exercise, content = one_exercise(found), io.BytesIO()
+    named = {name: page for standing, page in pages if (name := _name(standing)) is not None}
+    if not named:
         raise CommandError(
             f"no page for {exercise} can go back to a platform, since none was collected from one: "
             "name a folder with --to, for a file for each student"
         )
-    unfinished = to.with_name(f".{to.name}.part")
-    unfinished.write_bytes(content.getvalue())
-    os.replace(unfinished, to)
-    return count, without
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, page in named.items():
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), page, zipfile.ZIP_DEFLATED)
+    replace(to, content.getvalue())
+    without = ", ".join(standing.student for standing, _ in pages if _name(standing) is None)
+    return [exercise], len(named), [f"Came from no platform, and are not in the zip: {without}."] if without else []
 
 
 def _name(standing: Standing) -> str | None:
@@ -70,12 +70,3 @@ def _name(standing: Standing) -> str | None:
     if standing.attempt.platform == "moodle":
         return f"{mark.rstrip('_')}_/{standing.exercise}.html"
     return f"{mark}{standing.exercise}.html"
-
-
-def feedback_files(course: Course, found: Standings, to: Path) -> list[Path]:
-    """Write ``FOLDER/EXERCISE/STUDENT.html`` for all pages; returns the paths."""
-    pages = {to / each.exercise / f"{each.student}.html": page_of(course, each) for each in found.all}
-    for path, page in pages.items():
-        if page is not None:
-            replace(path, page)
-    return [path for path, page in pages.items() if page is not None]
