@@ -97,7 +97,6 @@ class Keeper:
 def _page(item: Item, result: Result) -> str:
     """The page with the tables of this result, and the notebook of the page that was made with it."""
     tables = feedback.page(*item.who, replace(result, notebook=None))
-    _, heading, rest = result.page.partition(
-        feedback.NOTEBOOK
-    )  # no text of a student's can be before it as it stands here
+    # No text of a student's can be before the heading as it stands here.
+    _, heading, rest = result.page.partition(feedback.NOTEBOOK)
     return tables.removesuffix("</body></html>\n") + heading + rest if heading else tables

@@ -70,20 +70,23 @@ class Cells:
     """
 
     graded: dict[str, tuple[float, str]] = field(default_factory=dict)
-    solutions: frozenset[str] = frozenset()
+    solutions: set[str] = field(default_factory=set)
     sources: dict[str, tuple[str, bool, str, str | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, release: list[Part]) -> Self:
         """Those of a notebook that was handed out."""
-        known = [part for part in release if part.name is not None and part.about is not None]
-        sources = {}
-        for part in known:
-            about = part.about or {}
-            locked = not part.solution and (part.points is not None or bool(about.get("locked")))
-            sources[part.name or ""] = (part.kind, locked, part.source, about.get("checksum"))
-        graded = {part.name or "": (part.points, part.kind) for part in known if part.points is not None}
-        return cls(graded, frozenset(part.name or "" for part in known if part.solution), sources)
+        found = cls()
+        for part in release:
+            if part.name is None or part.about is None:
+                continue
+            locked = not part.solution and (part.points is not None or bool(part.about.get("locked")))
+            found.sources[part.name] = (part.kind, locked, part.source, part.about.get("checksum"))
+            if part.points is not None:
+                found.graded[part.name] = (part.points, part.kind)
+            if part.solution:
+                found.solutions.add(part.name)
+        return found
 
 
 @dataclass
@@ -125,24 +128,22 @@ class Ledger:
 
 
 def _cells(database: sqlite3.Connection) -> dict[str, Cells]:
-    found: dict[str, Cells] = {}
-    solutions: dict[str, set[str]] = {}
-    notebook = "JOIN notebook n ON n.id = c.notebook_id JOIN assignment a ON a.id = n.assignment_id AND a.name = n.name"
-    for (name,) in database.execute("SELECT a.name FROM notebook n JOIN assignment a ON a.id = n.assignment_id"):
-        found[name], solutions[name] = Cells(), set()
-    graded = (
-        f"SELECT a.name, c.name, g.max_score, g.cell_type FROM grade_cells g JOIN base_cell c USING (id) {notebook}"
-    )
-    for exercise, cell, most, kind in database.execute(graded):
+    exercises = database.execute("SELECT a.name FROM notebook n JOIN assignment a ON a.id = n.assignment_id")
+    found = {name: Cells() for (name,) in exercises}
+
+    def rows(columns: str, table: str) -> Any:
+        notebook = "notebook n ON n.id = c.notebook_id JOIN assignment a ON a.id = n.assignment_id AND a.name = n.name"
+        return database.execute(f"SELECT a.name, c.name{columns} FROM {table} JOIN {notebook}")
+
+    for exercise, cell, most, kind in rows(", g.max_score, g.cell_type", "grade_cells g JOIN base_cell c USING (id)"):
         found[exercise].graded[cell] = (most, kind)
-    for exercise, cell in database.execute(
-        f"SELECT a.name, c.name FROM solution_cells s JOIN base_cell c USING (id) {notebook}"
+    for exercise, cell in rows("", "solution_cells s JOIN base_cell c USING (id)"):
+        found[exercise].solutions.add(cell)
+    for exercise, cell, kind, locked, text, check in rows(
+        ", c.cell_type, c.locked, c.source, c.checksum", "source_cell c"
     ):
-        solutions[exercise].add(cell)
-    source = f"SELECT a.name, c.name, c.cell_type, c.locked, c.source, c.checksum FROM source_cell c {notebook}"
-    for exercise, cell, kind, locked, text, checksum in database.execute(source):
-        found[exercise].sources[cell] = (kind, bool(locked), text, checksum)
-    return {name: Cells(each.graded, frozenset(solutions[name]), each.sources) for name, each in found.items()}
+        found[exercise].sources[cell] = (kind, bool(locked), text, check)
+    return found
 
 
 def _submissions(database: sqlite3.Connection) -> tuple[dict[Who, datetime | None], dict[Who, float]]:
