@@ -188,7 +188,7 @@ COMMANDS: dict[str, Command] = {
             argument(
                 "--to", default="submitted", metavar="FOLDER", help="the course's folder of submissions (%(default)s)"
             ),
-            argument("--exercise", metavar="NAME", help="what all of it is for (each notebook says it by its cells)"),
+            argument("--exercise", metavar="NAME", help="what all of it is for (the name of the download says it)"),
             argument(
                 "--roster", metavar="CSV", help="who is in the course (roster.csv beside FOLDER, if there is one)"
             ),
@@ -200,8 +200,9 @@ COMMANDS: dict[str, Command] = {
             ),
         ),
         (
-            ("minitorch collect download.zip --to submitted/", "the same again changes nothing"),
+            ("minitorch collect 03-graph.zip", "from Canvas; the same again changes nothing"),
             ("minitorch collect 03-graph.zip --worksheet Grades.csv", "from Moodle, with names and times"),
+            ("minitorch collect download.zip --exercise 03-graph", "a download whose name does not say what it is for"),
         ),
         json=True,
     ),

@@ -1,10 +1,15 @@
-"""Made-up downloads in the forms in which Moodle, Canvas and nbgrader give a class's work."""
+"""Made-up downloads in the forms in which Moodle, Canvas and nbgrader give a class's work, and what becomes of them."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
+from minitorch.__main__ import main
 from tests.classes import EXERCISE, RIGHT, notebook, sample
 
 Files = dict[str, str]  # the content of each file of a download, by its path
@@ -59,3 +64,25 @@ def packed(path: Path, files: Files) -> Path:
         for name, content in files.items():
             archive.writestr(name, content)
     return path
+
+
+def collect(root: Path, source: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    """Collect by the command line: the status, and what is said."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status = main(["collect", str(source), "--to", str(root / "submitted"), "--json", *options])
+    return status, json.loads(out.getvalue() or "null")
+
+
+def work(root: Path, exercise: str = EXERCISE) -> dict[str, str]:
+    """The notebook of each student that would be graded."""
+    found = (root / "submitted").glob(f"*/{exercise}/{exercise}.ipynb")
+    return {path.parts[-3]: path.read_text() for path in sorted(found)}
+
+
+def tree(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Everything below a folder, with the time at which it was changed."""
+    return {
+        str(path.relative_to(root)): (path.lstat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(root.rglob("*"))
+    }

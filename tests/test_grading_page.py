@@ -75,6 +75,7 @@ def course(tmp_path: Path) -> Path:
     blank = (root / "exercises" / EXERCISE / f"{EXERCISE}.ipynb").read_text()
     work = moodle("Ana López", 901, done, f"{EXERCISE}.ipynb") | moodle("Eve Roe", 903, blank, f"{EXERCISE}.ipynb")
     packed(root / "download.zip", work)
+    packed(root / f"{EXERCISE}.zip", work)
     folder(root / "inbound", exchange("ana", "2026-11-22 10:00:00 UTC", done, EXERCISE))
     (rules,) = (block for language, block in BLOCK.findall(PAGE) if language == "toml")
     texts = {"roster.csv": ROSTER, "deadlines.toml": rules, "worksheet.csv": WORKSHEET, "Grades.csv": GRADEBOOK}

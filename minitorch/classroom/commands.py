@@ -84,8 +84,8 @@ def collect(options: Namespace) -> int:
 
     submitted = Path(options.to)
     course = Course(submitted, submitted.resolve().parent / "exercises")
-    rules = deadlines_of(course.root)
     roster = roster_of(course.root, options.roster)
+    rules = deadlines_of(course.root, roster.by_student if roster else ())  # without one, who is known at the end
     participants = participants_of(options.worksheet, pairs(options.column), rules.zone)
     found = bring(Path(options.source), course, rules, roster, participants, options.exercise)
     print(json.dumps(found.to_json(), indent=2) if options.json else found)
@@ -165,7 +165,8 @@ def export(options: Namespace) -> int:
     course = Course(root / "submitted", root / "exercises")
     choices = Choices(options.missing == "zero", options.scale, pairs(options.column))
     file = Path(options.file) if options.file else None
-    rules, roster = deadlines_of(root), roster_of(root, options.roster)
+    roster = roster_of(root, options.roster)
+    rules = deadlines_of(root, roster.by_student if roster else None)
     found = write(options.form, file, Path(options.to), course, rules, roster, options.exercise, choices)
     print(json.dumps(found.to_json(), indent=2) if options.json else found)
     return int(not found.is_complete)

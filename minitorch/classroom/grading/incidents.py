@@ -27,6 +27,7 @@ KINDS: dict[str, Kind] = {
     "not-json": Kind("the file is damaged and cannot be read as a notebook; nothing could be graded", look=True),
     "too-large": Kind("the file is too large to be opened; nothing could be graded", look=True),
     "not-a-file": Kind("the notebook is a link or a folder, which is not followed; nothing could be graded", look=True),
+    "unreadable": Kind("what was handed in cannot be graded", look=True),
     "wrong-exercise": Kind("no cell of this exercise is in the notebook; nothing could be graded", look=True),
     "wrong-kernel": Kind("the notebook asked for another kernel; it was run with the course's"),
     "timestamp": Kind("timestamp.txt holds no time that can be read; when it was handed in is not known", look=True),

@@ -1,7 +1,7 @@
 """Attempts: all that students have ever handed in, in `collected/STUDENT/EXERCISE/TIME-DIGEST/`.
 
-An attempt is known by its content, so collecting it again changes nothing, and none is ever deleted. `attempt.json`
-says where it came from and when, and what is wrong with it.
+An attempt is known by its notebooks, so collecting it again changes nothing, and none is ever deleted. `attempt.json`
+says where it came from and when, and what is wrong with it; `files/` has what was handed in beside the notebook.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,8 @@ from ..course.private import folder as make_folder
 from ..course.private import replace as write
 
 ABOUT = "attempt.json"
+BY_HAND = "by hand"
+TIMES = ("first", "last", "seen")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Attempt:
 
     Attributes:
         digest: of its notebooks.
-        platform: where it came from.
+        platform: where it came from, and so does its time.
         mark: by which the platform knows its feedback (`Sender.mark`).
         first, last: the first and the last time at which this was handed in; None if nobody says.
         order: a number that is greater for a later file of the same platform; 0 if there is none.
@@ -64,21 +66,21 @@ class Attempt:
         time = f"{self.last:%Y-%m-%dT%H.%M.%SZ}" if self.last else f"unknown-{self.order:012}"
         return f"{time}-{self.digest[:12]}"
 
+    @property
+    def said(self) -> str:
+        """Its time for a person."""
+        return f"{self.last:%Y-%m-%d %H:%M} UTC" if self.last else f"file {self.order}, at an unknown time"
+
     def to_text(self) -> str:
         """As JSON."""
-        data = {
-            name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(self).items()
-        }
-        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False, default=datetime.isoformat) + "\n"
 
     @classmethod
     def from_text(cls, text: str) -> Attempt:
         """What `to_text` gave."""
         data: dict[str, Any] = json.loads(text)
-        for name in ("first", "last", "seen"):
-            data[name] = datetime.fromisoformat(data[name]) if data[name] else None
-        data["points"] = Points(**data["points"]) if data["points"] else None
-        return cls(**data)
+        data |= {name: datetime.fromisoformat(data[name]) for name in TIMES if data[name]}
+        return cls(**{**data, "points": Points(**data["points"]) if data["points"] else None})
 
 
 def home(course: Path, student: str, exercise: str) -> Path:
@@ -90,59 +92,52 @@ def attempts(course: Path, student: str, exercise: str) -> list[Attempt]:
     """All attempts of a student at an exercise, the newest last."""
     folder = home(course, student, exercise)
     found = []
-    for path in sorted(folder.glob(f"*/{ABOUT}")):
-        if path.parent.name.startswith("."):
-            continue
+    for path in sorted(folder.glob(f"[!.]*/{ABOUT}")):
         attempt = Attempt.from_text(path.read_text(encoding="utf-8"))
         if path.parent.name != attempt.name:  # killed before it was renamed
             os.rename(path.parent, folder / attempt.name)
         found.append(attempt)
     by_order = all(each.order for each in found)
-    found.sort(key=lambda each: (each.order,) if by_order else (each.last or each.seen, each.order, each.digest))
+    found.sort(key=lambda each: (each.order,) if by_order else (each.last or each.seen, each.order, each.seen))
     return found
 
 
-def notebooks(course: Path, student: str, exercise: str, attempt: Attempt) -> list[Path]:
-    """The notebooks of an attempt."""
-    return sorted((home(course, student, exercise) / attempt.name).glob("*.ipynb"))
-
-
-def digest_of(paths: Sequence[Path], otherwise: str = "") -> str:
-    """A digest of some notebooks, whatever they are called; of another text if there are none."""
+def digest_of(paths: Sequence[Path]) -> str:
+    """A digest of some files, whatever they are called."""
     contents = sorted(hashlib.sha256(path.read_bytes()).digest() for path in paths)
-    return hashlib.sha256(b"".join(contents) or otherwise.encode(errors="replace")).hexdigest()
+    return hashlib.sha256(b"".join(contents)).hexdigest()
 
 
-def keep(course: Path, student: str, exercise: str, attempt: Attempt, files: dict[str, Path]) -> bool:
-    """Put an attempt among the others, as a whole or not at all. Returns whether its content is new.
+def keep(course: Path, student: str, exercise: str, attempt: Attempt, files: Mapping[str, Path]) -> None:
+    """Put an attempt among the others, as a whole or not at all; if it is there already, what is new of it.
 
     Args:
         course, student, exercise: whose it is, and for what.
         attempt: what is known of it.
-        files: its notebooks, by the names that they get.
+        files: its notebook, and what came with it, by the paths that they get.
     """
     folder = home(course, student, exercise)
     known = {each.digest: each for each in attempts(course, student, exercise)}
     before = known.get(attempt.digest)
-    if before is not None:
-        after = _merged(before, attempt)
-        if after != before:
-            write(folder / before.name / ABOUT, after.to_text())
-            attempts(course, student, exercise)  # which gives its folder the new time
-        return False
-    unfinished = folder / f".{attempt.digest}.part"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    make_folder(unfinished)
+    place = folder / (before.name if before else f".{attempt.digest}.part")
+    if before is None:
+        shutil.rmtree(place, ignore_errors=True)
     for name, path in files.items():
-        shutil.copyfile(path, unfinished / name)
-    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
-    write(unfinished / ABOUT, replace(attempt, seen=now).to_text())
-    os.rename(unfinished, folder / attempt.name)
-    return True
+        if not (place / name).exists() and (before is None or name.startswith("files/")):
+            make_folder((place / name).parent)
+            shutil.copyfile(path, place / ".part")
+            os.replace(place / ".part", place / name)
+    seen = datetime.now(UTC).replace(tzinfo=None)
+    after = replace(attempt, seen=seen) if before is None else _merged(before, attempt)
+    if after != before:
+        write(place / ABOUT, after.to_text())
+        os.rename(place, folder / after.name)
 
 
 def _merged(before: Attempt, now: Attempt) -> Attempt:
     """What is known of an attempt when the same is handed in again, or learned from another download."""
+    if before.platform == BY_HAND and (now.mark or now.first):  # the platform knows better than the clock of a file
+        return replace(now, seen=before.seen, points=before.points)
     firsts = [each.first for each in (before, now) if each.first]
     lasts = [each.last for each in (before, now) if each.last]
     return replace(
@@ -163,12 +158,13 @@ def note_points(course: Path, student: str, exercise: str, folder: Path, points:
         write(home(course, student, exercise) / attempt.name / ABOUT, replace(attempt, points=points).to_text())
 
 
+def notebooks_in(folder: Path) -> list[Path]:
+    """The notebooks in a folder that are files, in order; none if it is not there."""
+    return sorted(path for path in folder.glob("*.ipynb") if path.is_file() and not path.is_symlink())
+
+
 def current(course: Path, student: str, exercise: str, folder: Path) -> Attempt | None:
-    """The attempt whose notebooks lie in a folder, or the newest one without any if there are none; None if neither."""
+    """The attempt whose notebooks lie in a folder; None if none was collected that is the same."""
     known = attempts(course, student, exercise)
-    if not known:
-        return None
-    there = sorted(path for path in folder.glob("*.ipynb") if path.is_file() and not path.is_symlink())
-    digest = digest_of(there)
-    empty = [each for each in known if not there and not notebooks(course, student, exercise, each)]
-    return next((each for each in known if each.digest == digest), empty[-1] if empty else None)
+    digest = digest_of(notebooks_in(folder)) if known else ""
+    return next((each for each in known if each.digest == digest), None)

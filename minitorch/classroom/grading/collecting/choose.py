@@ -22,27 +22,25 @@ def choose(
     sound = [attempt for attempt in found if not attempt.problem]
     if not sound:
         return found[-1], f"cannot be graded: {found[-1].problem}"
-    said = ""
+    said = []
     if found[-1].problem:
-        said = f"the newest ({_time(found[-1])}) cannot be graded: {found[-1].problem}; the one before it is kept"
-    if deadlines.keep == "latest" or len(sound) == 1:
-        return sound[-1], said
-    graded = [attempt for attempt in sound if attempt.points is not None and attempt.points.release == release]
-    if waiting := [attempt for attempt in sound if attempt not in graded]:
-        more = f" ({len(waiting)} of {len(sound)} attempts are not graded yet)"
-        return waiting[-1], f"{said}; grade and collect again for the best one{more}".removeprefix("; ")
-    best = max(graded, key=lambda each: (worth(each, student, exercise, deadlines), graded.index(each)))
-    if best is not sound[-1]:
-        said = f"{said}; an earlier one ({_time(best)}) is worth more and is kept".removeprefix("; ")
-    return best, said
+        said.append(f"the newest ({found[-1].said}) cannot be graded: {found[-1].problem}; the one before it is kept")
+    chosen = sound[-1]
+    if deadlines.keep == "best" and len(sound) > 1:
+        waiting = [each for each in sound if each.points is None or each.points.release != release]
+        best = max(sound, key=lambda each: (worth(each, student, exercise, deadlines), sound.index(each)))
+        chosen = waiting[-1] if waiting else best
+        if waiting:
+            more = f"({len(waiting)} of {len(sound)} attempts are not graded yet)"
+            said.append(f"grade and collect again for the best one {more}")
+        elif best is not sound[-1]:
+            said.append(f"an earlier one ({best.said}) is worth more and is kept")
+    return chosen, "; ".join(said)
 
 
 def worth(attempt: Attempt, student: str, exercise: str, deadlines: Deadlines) -> float:
-    """The points of an attempt, less its penalty."""
-    assert attempt.points is not None
+    """The points of an attempt, less its penalty; none before it is graded."""
+    if attempt.points is None:
+        return 0.0
     earned, of = attempt.points.points, attempt.points.of
     return earned - deadlines.penalty(student, exercise, attempt.first, attempt.late, earned, of).points
-
-
-def _time(attempt: Attempt) -> str:
-    return f"{attempt.last:%Y-%m-%d %H:%M} UTC" if attempt.last else f"file {attempt.order}, at an unknown time"

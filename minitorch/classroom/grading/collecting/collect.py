@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,16 +20,19 @@ from ....errors import CommandError
 from ..course.folders import Course
 from ..course.handed_in import handed_in
 from ..course.names import visible
-from ..enrolment.deadlines import Deadlines
-from ..enrolment.roster import Roster
+from ..enrolment.deadlines import FILE as DEADLINES
+from ..enrolment.deadlines import Deadlines, deadlines_of
+from ..enrolment.roster import Roster, students_of
 from ..enrolment.worksheet import Participant
-from .attempts import Attempt, attempts, digest_of, home, keep
+from .attempts import BY_HAND, Attempt, attempts, digest_of, home, keep, notebooks_in
 from .choose import choose
-from .entries import entries
 from .exercises import Exercises
-from .fill import fill, notebooks_in
-from .gather import gather
+from .fill import fill
+from .gather import LeftOut, gather
 from .people import People
+
+_ONE_FOLDER = (IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
+"""What one student's folders can be at fault for; a full disk concerns all."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Collected:
 
     rows: list[Row]
     absent: dict[str, list[str]] = field(default_factory=dict)
-    left_out: list[tuple[str, str]] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -57,26 +61,21 @@ class Collected:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "collected": [vars(row) for row in self.rows],
-            "handed_in_nothing": self.absent,
-            "left_out": [{"what": what, "reason": reason} for what, reason in self.left_out],
-            "notes": self.notes,
-        }
+        left_out = [{"what": what, "reason": reason} for what, reason in self.left_out]
+        rows = [vars(row) for row in self.rows]
+        return {"collected": rows, "handed_in_nothing": self.absent, "left_out": left_out, "notes": self.notes}
 
     def __str__(self) -> str:
         lines = []
         for exercise in sorted({row.exercise for row in self.rows}):
-            rows = [row for row in self.rows if row.exercise == exercise]
-            counts = [f"{sum(row.what == what for row in rows)} {what}" for what in ("new", "replaced", "unchanged")]
-            lines.append(f"{exercise}: {len(rows)} students; {', '.join(counts)}")
+            counts = Counter(row.what for row in self.rows if row.exercise == exercise)
+            named = ", ".join(f"{counts[what]} {what}" for what in ("new", "replaced", "unchanged"))
+            lines.append(f"{exercise}: {counts.total()} students; {named}")
             if missing := self.absent.get(exercise):
                 lines.append(f"  handed in nothing ({len(missing)}): {', '.join(missing)}")
         lines += [f"  {row.student} {row.exercise}: {row.remark}" for row in self.rows if row.remark]
-        if self.left_out:
-            lines += ["", "Left out:", *(f"  {what}: {reason}" for what, reason in self.left_out)]
-        lines += [line for note in self.notes for line in ("", note)]
-        return "\n".join(lines) or "nothing was handed in"
+        lines += ["", "Left out:"] * bool(self.left_out) + [f"  {what}: {reason}" for what, reason in self.left_out]
+        return "\n".join(lines + [f"\n{note}" for note in self.notes]) or "nothing was handed in"
 
 
 def collect(
@@ -84,7 +83,7 @@ def collect(
     course: Course,
     deadlines: Deadlines,
     roster: Roster | None = None,
-    participants: dict[str, Participant] | None = None,
+    participants: Mapping[str, Participant] | None = None,
     exercise: str | None = None,
 ) -> Collected:
     """Collect a download.
@@ -104,16 +103,27 @@ def collect(
     target = course.submitted.resolve()
     if target != source.resolve() and source.resolve() in [target.parent, *target.parents]:
         raise CommandError(f"{source} is the folder of the course, or around it; name the download alone")
-    people = People(roster, participants or {})
+    people = People(roster, participants or {}, students_of(course.root))
     with _alone(course.root) as space:
-        found, left_out = gather(entries(source), exercises, people, space)
+        found, left_out = gather(source, exercises, people, space)
         touched = sorted({(each.student, each.exercise) for each in found})
+        rows = []
         for student, name in touched:
-            _keep_by_hand(course, exercises, student, name)
-        for each in found:
-            keep(course.root, each.student, each.exercise, each.attempt, each.files)
-        rows = [_choose(course, deadlines, exercises, student, name) for student, name in touched]
-    notes = _notes(participants) + _strangers(course, roster)
+            try:
+                _keep_by_hand(course, exercises, student, name)
+                for each in found:
+                    if (each.student, each.exercise) == (student, name):
+                        keep(course.root, student, name, each.attempt, each.files)
+                rows.append(_choose(course, deadlines, exercises, student, name))
+            except (ValueError, TypeError, KeyError, *_ONE_FOLDER) as error:
+                left_out.append((f"{student} {name}", f"{type(error).__name__}: {visible(error)}"))
+    notes = _notes(course, roster, participants or {})
+    try:
+        deadlines_of(
+            course.root, roster.by_student if roster else None
+        )  # who is known now; before, a student may have had no work yet
+    except CommandError as error:
+        left_out.append((DEADLINES, str(error)))
     return Collected(rows, absent(course, roster, [row.exercise for row in rows]), left_out, notes)
 
 
@@ -126,42 +136,33 @@ def absent(course: Course, roster: Roster | None, names: Sequence[str]) -> dict[
     }
 
 
-def _notes(participants: dict[str, Participant] | None) -> list[str]:
-    unread = [each for each in (participants or {}).values() if each.unread]
-    if not unread:
-        return []
-    return [
-        f"{len(unread)} times in the worksheet are not understood, such as `{visible(unread[0].unread)}`: "
-        "set Moodle to English, and download it again"
-    ]
-
-
-def _strangers(course: Course, roster: Roster | None) -> list[str]:
-    """Those in `submitted/` who are not on the roster: it was made, or changed, after work had been collected."""
-    if roster is None or not course.submitted.is_dir():
-        return []
-    names = sorted(path.name for path in course.submitted.iterdir() if path.is_dir() and path.name[0] != ".")
-    strangers = [visible(name) for name in names if name not in roster.by_student]
-    return [f"In {course.submitted} and not on the roster: {', '.join(strangers)}"] if strangers else []
+def _notes(course: Course, roster: Roster | None, participants: Mapping[str, Participant]) -> list[str]:
+    """Times that were not understood, and who has work and is not on a roster that was made, or changed, later."""
+    notes = []
+    if unread := [each.unread for each in participants.values() if each.unread]:
+        notes.append(
+            f"{len(unread)} times in the worksheet are not understood, such as `{visible(unread[0])}`: "
+            "set Moodle to English, and download it again"
+        )
+    strangers = [] if roster is None else [each for each in students_of(course.root) if each not in roster.by_student]
+    if strangers:
+        notes.append(f"In {course.submitted} and not on the roster: {', '.join(map(visible, strangers))}")
+    return notes
 
 
 def _keep_by_hand(course: Course, exercises: Exercises, student: str, exercise: str) -> None:
     """Keep what lies in `submitted/` and was not collected, so that nothing replaces it for good."""
     folder = course.submitted / student / exercise
     found = notebooks_in(folder)
-    if not found:
-        return
     digest = digest_of(found)
-    if any(each.digest == digest for each in attempts(course.root, student, exercise)):
+    if not found or any(each.digest == digest for each in attempts(course.root, student, exercise)):
         return
-    when = handed_in(folder)[0]
-    if when is None:
-        when = datetime.fromtimestamp(int(max(path.stat().st_mtime for path in found)), UTC).replace(tzinfo=None)
-    files = {path.name: path for path in found}
-    problem = (
-        exercises.look(found[0], found[0].name)[1] if len(found) == 1 else "several notebooks could be the one meant"
-    )
-    keep(course.root, student, exercise, Attempt(digest, "by hand", first=when, last=when, problem=problem), files)
+    saved = datetime.fromtimestamp(int(max(path.stat().st_mtime for path in found)), UTC).replace(tzinfo=None)
+    when = handed_in(folder)[0] or saved
+    several = f"{len(found)} notebooks could be the one meant"
+    problem = exercises.problem(found[0], exercise) if len(found) == 1 else several
+    attempt = Attempt(digest, BY_HAND, first=when, last=when, problem=problem)
+    keep(course.root, student, exercise, attempt, {path.name: path for path in found})
 
 
 def _choose(course: Course, deadlines: Deadlines, exercises: Exercises, student: str, exercise: str) -> Row:
@@ -179,30 +180,18 @@ def _alone(root: Path) -> Iterator[Path]:
     """A folder for temporary files, for one process at a time; whatever a killed run has left in it goes."""
     place = root / "collected"
     place.mkdir(mode=0o700, exist_ok=True)
-    space = place / ".new"
-    with _locked(place):
+    with ExitStack() as stack:
+        with suppress(ImportError):  # on Windows
+            import fcntl
+
+            handle = os.open(place, os.O_RDONLY)  # its lock goes with the process, killed or not
+            stack.callback(os.close, handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise CommandError(f"another process is collecting into {place}") from None
+        space = place / ".new"
         shutil.rmtree(space, ignore_errors=True)
         space.mkdir(mode=0o700)
-        try:
-            yield space
-        finally:
-            shutil.rmtree(space, ignore_errors=True)
-
-
-@contextmanager
-def _locked(place: Path) -> Iterator[None]:
-    """A lock that goes with the process that has it, killed or not."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise CommandError(f"another process is collecting into {place}") from None
-        yield
-    finally:
-        os.close(handle)
+        stack.callback(shutil.rmtree, space, ignore_errors=True)
+        yield space

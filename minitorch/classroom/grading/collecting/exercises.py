@@ -1,49 +1,46 @@
-"""The exercise that a notebook is for, and whether it can be graded: by its cells, its name, or what came with it."""
+"""The exercises of a course: which one a download is for, and whether a notebook can be graded as work for it."""
 
 from __future__ import annotations
 
 import hashlib
-from functools import cached_property
+import json
+import re
+from functools import cache
 from pathlib import Path
 
 from ....errors import CommandError
 from ..course.folders import Course
-from ..incidents import KINDS, Incident
+from ..course.names import visible
+from ..incidents import KINDS
 from ..limits import Limits
-from ..submission.preflight import DamagedError, grade_id, load, released
-from .platforms import plain_name
-
-
-def in_short(incident: Incident) -> str:
-    """An incident without what follows from it, since the attempt is not graded.
-
-    Example:
-        >>> in_short(Incident("not-json", "line 1"))
-        'the file is damaged and cannot be read as a notebook'
-    """
-    return KINDS[incident.kind].meaning.partition(";")[0]
+from ..submission.preflight import DamagedError, Part, load, mend, released
 
 
 class Exercises:
-    """The exercises of a course."""
+    """The exercises of a course.
+
+    Args:
+        course: where they are.
+        only: the exercise that all of a download is for; by default its name says it.
+
+    Raises:
+        CommandError: if there are none, or not this one.
+    """
 
     def __init__(self, course: Course, only: str | None = None) -> None:
         self._course = course
         self.names = sorted(path.stem for path in course.exercises.glob("*/*.ipynb") if path.stem == path.parent.name)
         self.only = only
+        self._release = cache(self._read)
         if not self.names:
             raise CommandError(f"there are no exercises in {course.exercises}; copy what students got there")
         if only is not None and only not in self.names:
             raise CommandError(f"there is no exercise {only} in {course.exercises}; there is {', '.join(self.names)}")
 
-    @cached_property
-    def _cells(self) -> dict[str, set[str]]:
-        return {name: self._ids(name) for name in self.names}
-
-    def _ids(self, name: str) -> set[str]:
+    def _read(self, name: str) -> list[Part]:
         path = self._course.release(name)
         try:
-            return {part.name for part in released(path) if part.name}
+            return released(path)
         except DamagedError as error:
             raise CommandError(f"{path}: {error.incident.text}; `minitorch release` makes it again") from None
 
@@ -51,31 +48,86 @@ class Exercises:
         """A digest of the exercise as it is handed out."""
         return release_digest(self._course.release(name))
 
-    def by_name(self, file: str) -> str | None:
-        """The exercise that a file is named after, whatever a platform or a browser has added."""
-        stem = file[:-6] if file.casefold().endswith(".ipynb") else file
-        for each in (stem, plain_name(file), plain_name(plain_name(file))):
-            if each in self.names:
-                return each
-        return None
+    def slot(self, place: tuple[str, ...]) -> str:
+        """Return the exercise that a download is for: what students hand in there never decides that.
 
-    def look(self, path: Path, file: str) -> tuple[str | None, str]:
-        """The exercise that a notebook is for, if that can be said, and why it cannot be graded; empty if it can."""
+        Args:
+            place: the parts of its path; the innermost that names one exercise counts.
+
+        Raises:
+            CommandError: if none does, and nobody has said it.
+        """
+        if self.only or len(self.names) == 1:
+            return self.only or self.names[0]
+        for part in reversed(place):
+            found = [name for name in self.names if _is_named(name, part)]
+            found = [name for name in found if not any(name in other for other in found if other != name)]
+            if len(found) == 1:
+                return found[0]
+        raise CommandError(
+            f"which exercise is {visible('/'.join(place))} for? Say it with --exercise NAME, "
+            f"or in its name, as in {self.names[0]}.zip"
+        )
+
+    def problem(self, path: Path, slot: str) -> str:
+        """Why the grader could not grade a notebook as work for an exercise; empty if it could."""
+        problem = self._problem(path, slot)
+        others = [name for name in self.names if problem and name != slot and not self._problem(path, name)]
+        return f"{problem}, but cells of {others[0]} are" if others else problem
+
+    def _problem(self, path: Path, name: str) -> str:
+        release = self._release(name)
         try:
-            cells = load(path, Limits().notebook)["cells"]
-        except DamagedError as error:
-            return self.only or self.by_name(file), in_short(error.incident)
-        ids = {name for cell in cells if (name := grade_id(cell))}
-        counts = {name: len(ids & known) for name, known in self._cells.items()}
-        best = max(counts.values())
-        likely = [name for name, count in counts.items() if count == best > 0]
-        named = self.by_name(file)
-        exercise = self.only or (named if named in likely or not likely else likely[0])
-        if exercise is None:
-            return None, "no cell of an exercise is in the notebook"
-        return exercise, "" if counts[exercise] else "no cell of the exercise is in the notebook"
+            mend(load(path, Limits().notebook), release)
+        except DamagedError as error:  # all but what follows from it, since it is not graded
+            return KINDS[error.incident.kind].meaning.partition(";")[0]
+        except Exception as error:  # whatever a file does when it is read is a fault of this file
+            return f"it cannot be read as a notebook ({type(error).__name__})"
+        return ""
+
+
+def _is_named(name: str, text: str) -> bool:
+    """Whether a text has the name of an exercise in it, as platforms write it.
+
+    Example:
+        >>> _is_named("03-graph", "CS101-03 Graph-4711.zip"), _is_named("03-graph", "03-graphs.zip")
+        (True, False)
+    """
+    words = r"[-_ ]+".join(map(re.escape, re.split(r"[-_ ]+", name)))
+    return re.search(rf"(?<![^\W_]){words}(?![^\W_])", text, re.IGNORECASE) is not None
+
+
+def plain_name(file: str) -> str:
+    """The name of a notebook without what platforms and browsers add to it, and without its ending.
+
+    Example:
+        >>> plain_name("03-graph-2.ipynb"), plain_name("03-graph (1).ipynb"), plain_name("03-graph.ipynb")
+        ('03-graph', '03-graph', '03-graph')
+    """
+    stem = re.sub(r"(?i)\.ipynb$", "", file)
+    return re.sub(r"(?:[-_ ]\d{1,3}|\s*\(\d{1,3}\)|\s*[-_ ]copy\d*)$", "", stem, flags=re.IGNORECASE)
 
 
 def release_digest(path: Path) -> str:
     """A digest of a notebook as it was handed out."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def stripped(content: bytes, largest: int) -> bytes:
+    """Return a notebook; one that is larger than this many bytes without its outputs, which nothing is graded by.
+
+    Example:
+        >>> cell = {"cell_type": "code", "metadata": {}, "source": "x", "outputs": [{"text": "y" * 100}]}
+        >>> len(stripped(json.dumps({"cells": [cell]}).encode(), 100))
+        76
+    """
+    if len(content) <= largest:
+        return content
+    try:
+        notebook = json.loads(content)
+        for cell in notebook["cells"]:
+            if "outputs" in cell:
+                cell["outputs"] = []
+        return json.dumps(notebook, ensure_ascii=False).encode(errors="surrogatepass")
+    except (ValueError, KeyError, TypeError, RecursionError, MemoryError):  # no notebook, which the grader says
+        return content

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
-from ..course.handed_in import parsed
-from ..course.names import visible
-from ..submission.preflight import DamagedError
+from ..course.names import refused, visible
+from ..limits import Limits
 from .attempts import Attempt, digest_of
-from .entries import Entry
-from .exercises import Exercises, in_short
+from .entries import BYTES, FILES, OWN_FILES, Entry, FaultError, entries, members, owner_of
+from .exercises import Exercises, plain_name, stripped
 from .people import People, UnknownError
-from .platforms import Handed, Sender, recognise
+from .platforms import STAMP, Handed, recognise, time_of
 
 LeftOut = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Found:
-    """An attempt in a download, with its notebooks by the names that they get."""
+    """An attempt in a download: whose it is, for what, and its files by the paths that they get."""
 
     student: str
     exercise: str
@@ -29,175 +29,167 @@ class Found:
     files: dict[str, Path]
 
 
-@dataclass
-class _Notebook:
-    """A notebook, as it was read into a temporary file; without a path if it could not be read."""
+@dataclass(frozen=True)
+class _File:
+    """A file in the temporary folder: its name, as the student gave it, its number, and where it is as it came."""
 
-    handed: Handed
-    path: Path | None
-    problem: str
-    exercise: str | None
+    name: str
+    path: Path
+    order: int
+    raw: Path | None = None
 
 
 @dataclass
 class _Parcel:
-    """All that one sender has in one place: notebooks, a time stamp, and the names of other files."""
+    """All that one person handed in together. `files` are as they came; `room` is for more, in bytes."""
 
-    notebooks: list[_Notebook] = field(default_factory=list)
-    others: list[Handed] = field(default_factory=list)
-    stamp: datetime | None = None
+    first: Handed
+    notebooks: list[_File] = field(default_factory=list)
+    files: list[_File] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    owners: set[str] = field(default_factory=set)
+    stamp: str | None = None
+    room: int = BYTES
 
 
-def gather(found: Iterable[Entry], exercises: Exercises, people: People, space: Path) -> tuple[list[Found], LeftOut]:
-    """The attempts in a download, and what is none, with the reason.
+class _Reading:
+    """What has been read of a download so far."""
+
+    def __init__(self, exercises: list[str], space: Path) -> None:
+        self._exercises, self._space, self._count = exercises, space, 0
+        self.parcels: dict[tuple[object, ...], _Parcel] = {}
+        self.left_out: LeftOut = []
+
+    def take(self, found: Iterable[Entry]) -> None:
+        """Read all entries of a download, and of downloads in it."""
+        for entry in found:
+            handed = recognise(entry.above, entry.parts, self._exercises)
+            if handed is not None:
+                parcel = self.parcels.setdefault(handed.parcel, _Parcel(handed))
+                parcel.owners.add(owner_of(entry.path) if entry.path else "")
+                self._read(parcel, handed, entry)
+            elif entry.has_suffix(".zip") and entry.path and not entry.reason:
+                try:
+                    with entry.open() as file:
+                        self.take(members(file, (*entry.above, *entry.parts), FILES))
+                except FaultError as error:
+                    self.left_out.append((str(entry), str(error)))
+            elif entry.parts[-1] != STAMP:
+                self.left_out.append((str(entry), entry.reason or "its path does not say whose it is"))
+
+    def _read(self, parcel: _Parcel, handed: Handed, entry: Entry, inside: bool = False) -> None:
+        """Read a file into its parcel; of a zip that a student has handed in, the notebooks in it."""
+        name, order = entry.parts[-1] if inside else handed.short, int(handed.order)
+        try:
+            content = entry.read(parcel.room)
+            parcel.room -= len(content)
+            if handed.platform.has_stamp and handed.file == STAMP:
+                parcel.stamp = content[:100].decode("utf-8-sig", "replace")
+                return
+            raw = None if inside else self.write(content)
+            if raw is not None:
+                parcel.files.append(_File(name, raw, order))
+            if entry.has_suffix(".ipynb"):
+                parcel.notebooks.append(_File(name, self.write(stripped(content, Limits().notebook)), order, raw))
+            elif entry.has_suffix(".zip"):
+                if content.count(b"PK\1\2") > OWN_FILES:  # so begins each entry of its directory, whatever its end says
+                    raise FaultError(f"it holds more than {OWN_FILES} files")
+                for each in members(io.BytesIO(content), (), OWN_FILES):
+                    if each.has_suffix(".ipynb"):
+                        self._read(parcel, handed, each, inside=True)
+        except FaultError as error:
+            parcel.faults.append(f"{visible(name[:80])}: {error}")
+
+    def write(self, content: bytes) -> Path:
+        """Keep a file until the attempts are complete."""
+        self._count += 1
+        path = self._space / str(self._count)
+        path.write_bytes(content)
+        return path
+
+
+def gather(source: Path, exercises: Exercises, people: People, space: Path) -> tuple[list[Found], LeftOut]:
+    """Find the attempts in a download, and what is none, with the reason.
 
     Args:
-        found: its files; they are read while they come.
+        source: a folder or a zip.
         exercises: those of the course.
         people: the students.
         space: a folder for temporary files.
+
+    Raises:
+        CommandError: if it is no download, or does not say which exercise it is for.
     """
-    left_out: LeftOut = []
-    parcels: Parcels = {}
-    for number, entry in enumerate(found):
-        handed = recognise(entry, exercises.names)
-        if handed is None:
-            if entry.parts[-1] != "timestamp.txt":
-                left_out.append((str(entry), entry.reason or "its path does not say whose it is"))
-            continue
-        parcel = parcels.setdefault((handed.sender, handed.place), _Parcel())
-        _open(handed, parcel, exercises, space / str(number))
-    around = _Around(parcels)
-    complete = [
-        each
-        for (sender, place), parcel in sorted(parcels.items(), key=lambda item: item[0][1])
-        for each in _attempts(sender, place, parcel, around, exercises, people, left_out)
-    ]
-    return complete, left_out
-
-
-Parcels = dict[tuple[Sender, tuple[str, ...]], _Parcel]
-
-
-class _Around:
-    """The rest of the download that a parcel is in."""
-
-    def __init__(self, parcels: Parcels) -> None:
-        self._exercises: dict[tuple[str, ...], set[str]] = {}
-        self._senders: set[tuple[str, tuple[str, ...]]] = set()
-        self._keys = {sender.key for sender, _ in parcels}
-        for (sender, place), parcel in parcels.items():
-            known = {each.exercise for each in parcel.notebooks if each.exercise and not each.problem}
-            self._exercises.setdefault(place[:-1], set()).update(known)
-            if parcel.notebooks:
-                self._senders.add((sender.key, place[:-1]))
-
-    def forger(self, sender: Sender, parcel: _Parcel) -> str:
-        """Another student who owns files of a parcel: in nbgrader's exchange anybody can write in anybody's name."""
-        if sender.platform != "nbgrader":
-            return ""
-        owners = {each.handed.entry.owner for each in parcel.notebooks}
-        return next((owner for owner in sorted(owners) if owner != sender.key and owner in self._keys), "")
-
-    def exercise(self, place: tuple[str, ...]) -> str | None:
-        """The exercise that all notebooks of the download are for, if there is one: damaged ones are for it, too."""
-        found = self._exercises.get(place[:-1], set())
-        return next(iter(found)) if len(found) == 1 else None
-
-    def has_notebook(self, sender: Sender, place: tuple[str, ...]) -> bool:
-        """Whether the download has a notebook of the sender, perhaps in another place: in Canvas each file is one."""
-        return (sender.key, place[:-1]) in self._senders
-
-
-def _open(handed: Handed, parcel: _Parcel, exercises: Exercises, path: Path) -> None:
-    """Read a file into its parcel."""
-    if handed.entry.read is None:
-        parcel.others.append(handed)
-        return
-    try:
-        content = handed.entry.read()
-    except DamagedError as error:
-        exercise = handed.exercise or exercises.only or exercises.by_name(handed.file)
-        parcel.notebooks.append(_Notebook(handed, None, in_short(error.incident), exercise))
-        return
-    if handed.file == "timestamp.txt":
+    reading = _Reading(exercises.names, space)
+    reading.take(entries(source))
+    parcels = list(reading.parcels.values())
+    shared = {each.first.place for each in parcels if each.first.platform.is_shared}
+    keys = {each.first.key for each in parcels}
+    found = []
+    for parcel in parcels:
+        first = parcel.first
+        others = sorted((parcel.owners & keys) - {first.key}) if first.platform.has_stamp else []
         try:
-            parcel.stamp = parsed(content[:100].decode("utf-8-sig").strip())
-        except (ValueError, OverflowError):  # a student may have written it
-            parcel.stamp = None
-        return
-    path.write_bytes(content)
-    exercise, problem = exercises.look(path, handed.file)
-    parcel.notebooks.append(_Notebook(handed, path, problem, handed.exercise or exercise))
+            if others:
+                raise UnknownError(f"it belongs to {visible(others[0])}, who handed in other work")
+            if not first.platform.is_shared and any(first.place[: len(each)] == each for each in shared):
+                raise UnknownError("it has not the form of nbgrader's exchange, where everybody can write")
+            exercise = first.exercise or exercises.slot(first.place)
+            student = people.student(first)
+        except UnknownError as error:
+            reading.left_out.append((visible("/".join((*first.place, first.mark))), str(error)))
+            continue
+        if parcel.files or parcel.faults:
+            found.append(_attempt(student, exercise, parcel, exercises, people, reading))
+    return found, reading.left_out
 
 
-def _attempts(
-    sender: Sender,
-    place: tuple[str, ...],
-    parcel: _Parcel,
-    around: _Around,
-    exercises: Exercises,
-    people: People,
-    left_out: LeftOut,
-) -> list[Found]:
-    """The attempts in a parcel: one for each exercise that it has notebooks of."""
-    likely = exercises.only or around.exercise(place)
-    if not parcel.notebooks and not parcel.others:
-        return []
-    if owner := around.forger(sender, parcel):
-        left_out.append(("/".join(map(visible, place)), f"it belongs to {visible(owner)}, who handed in other work"))
-        return []
-    try:
-        student = people.student(sender, place[:-1])
-    except UnknownError as error:
-        left_out.append(("/".join(map(visible, place)), str(error)))
-        return []
-    parcel.stamp = people.when(sender) or parcel.stamp
-    if not parcel.notebooks and not around.has_notebook(sender, place) and likely is not None:
-        problem = (
-            f"no notebook was handed in, but {visible(parcel.others[0].file[:80])} ({parcel.others[0].entry.reason})"
-        )
-        return [_found(student, likely, sender, parcel, [], problem)]
-    left_out += [(str(each.entry), each.entry.reason) for each in parcel.others]
-    groups: dict[str, list[_Notebook]] = {}
-    for each in parcel.notebooks:
-        exercise = each.exercise or likely
-        if exercise is None:
-            left_out.append((str(each.handed.entry), each.problem or "it does not say which exercise it is for"))
-        else:
-            groups.setdefault(exercise, []).append(each)
-    return [_group(student, exercise, sender, parcel, group) for exercise, group in sorted(groups.items())]
-
-
-def _group(student: str, exercise: str, sender: Sender, parcel: _Parcel, group: list[_Notebook]) -> Found:
-    """One attempt: the notebook with the right name, or the only one that can be graded, or all of them."""
-    named = [each for each in group if each.handed.file == f"{exercise}.ipynb"]
-    sound = [each for each in group if not each.problem]
-    for chosen in (named if len(named) == 1 and not named[0].problem else [], sound, group):
-        if len(chosen) == 1:
-            return _found(student, exercise, sender, parcel, chosen, chosen[0].problem)
-    several = sound or group
-    return _found(student, exercise, sender, parcel, several, f"{len(several)} notebooks could be the one meant")
-
-
-def _found(student: str, exercise: str, sender: Sender, parcel: _Parcel, group: list[_Notebook], problem: str) -> Found:
-    paths = [each.path for each in group if each.path is not None]
-    names = (
-        [f"{exercise}.ipynb"]
-        if len(paths) == 1
-        else [f"candidate-{number}.ipynb" for number in range(1, len(paths) + 1)]
+def _attempt(
+    student: str, exercise: str, parcel: _Parcel, exercises: Exercises, people: People, reading: _Reading
+) -> Found:
+    chosen, problem = _chosen(parcel, exercise, exercises)
+    first, files = parcel.first, parcel.files
+    if chosen is None or chosen.path.stat().st_size > Limits().notebook:
+        chosen = _File("", reading.write(_stand_in(problem)), int(first.order))
+    else:
+        files = [each for each in files if each.path != chosen.raw]
+        reading.left_out += [(f"{student} {exercise}", fault) for fault in parcel.faults if not problem]
+    when = time_of(first.time) or time_of(parcel.stamp) or people.when(first)
+    mark = "" if first.platform.has_stamp else first.mark
+    about = Attempt(
+        digest_of([chosen.path]), first.platform.name, mark, when, when, chosen.order, bool(first.late), problem=problem
     )
-    handed = [each.handed for each in group] or parcel.others
-    when = max((each.when for each in handed if each.when), default=parcel.stamp)
-    order = max((each.order for each in handed), default=0)
-    attempt = Attempt(
-        digest_of(paths, f"{sender.mark} {order} {problem}"),
-        sender.platform,
-        sender.mark,
-        when,
-        when,
-        order,
-        any(each.late for each in handed),
-        problem=problem,
-    )
-    return Found(student, exercise, attempt, dict(zip(names, paths, strict=True)))
+    kept = {f"files/{_kept_as(each)}": each.path for each in files}
+    return Found(student, exercise, about, {f"{exercise}.ipynb": chosen.path, **kept})
+
+
+def _chosen(parcel: _Parcel, exercise: str, exercises: Exercises) -> tuple[_File | None, str]:
+    """The notebook that was meant, if that can be said, and why it cannot be graded.
+
+    Of those that can be graded it is the only one, or the only one with the right name, or the platform's latest.
+    """
+    problems = {each: exercises.problem(each.path, exercise) for each in parcel.notebooks}
+    sound = [each for each, problem in problems.items() if not problem]
+    named = [each for each in sound if exercise in (plain_name(each.name), each.name.removesuffix(".ipynb"))]
+    latest = [each for each in sound if each.order == max(every.order for every in sound)]
+    for group in (sound, named, latest, parcel.notebooks):
+        if len(group) == 1:
+            return group[0], problems[group[0]]
+    if problems:
+        return None, f"{len(sound or problems)} notebooks could be the one meant"
+    others = ", ".join(visible(each.name) for each in parcel.files)
+    return None, ("; ".join(parcel.faults) or f"no notebook was handed in, but {others}")[:300]
+
+
+def _kept_as(file: _File) -> str:
+    """A name for a file that a student has named; the same content has the same one."""
+    suffix = Path(file.name).suffix
+    name = file.name if refused(file.name) is None else f"file{suffix if suffix[1:].isalnum() else ''}"
+    return f"{digest_of([file.path])[:8]}-{name}"
+
+
+def _stand_in(problem: str) -> bytes:
+    """A notebook in the place of one that is not there; the grader finds the reason in it, and tells the student."""
+    cell = {"cell_type": "markdown", "metadata": {}, "source": f"Nothing here can be graded: {problem}"}
+    notebook = {"cells": [cell], "metadata": {"minitorch": {"problem": problem}}, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(notebook).encode()

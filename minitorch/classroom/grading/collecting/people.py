@@ -2,81 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from ..course.names import refused, visible
-from ..enrolment.roster import Roster, folder_name
+from ..enrolment.roster import Roster, folded, folder_name, twins
 from ..enrolment.worksheet import Participant
-from .platforms import Sender
+from .platforms import Handed
 
 
 class UnknownError(Exception):
     """A sender who is no student of the course; the argument is the reason."""
 
 
-@dataclass
 class People:
     """The students of a course, and who else was met in this download.
 
-    Attributes:
+    Args:
         roster: who is in the course; None if anybody may be.
         participants: Moodle's people by their numbers.
+        known: the students who have folders.
     """
 
-    roster: Roster | None
-    participants: Mapping[str, Participant]
-    _met: dict[tuple[str, ...], Sender] = field(default_factory=dict)
+    def __init__(self, roster: Roster | None, participants: Mapping[str, Participant], known: Iterable[str]) -> None:
+        self._roster, self._participants = roster, participants
+        self._folders = {folded(name): name for name in known}
+        self._met: dict[tuple[str, ...], str] = {}
 
-    def student(self, sender: Sender, place: tuple[str, ...]) -> str:
-        """The name of the student's folder.
-
-        Args:
-            sender: as the platform names the person.
-            place: the download that the work came in; nobody is in it under two numbers.
+    def student(self, sender: Handed) -> str:
+        """The name of the student's folder; nobody is in one download under two numbers.
 
         Raises:
             UnknownError: if it is nobody of the roster, or has no name that can be one of a folder.
         """
-        known = self.participants.get(sender.key) if sender.platform == "moodle" else None
-        student = self._in_roster(sender, known) if self.roster else self._named(sender, known)
+        student = self._named(sender) if self._roster is None else self._in_roster(self._roster, sender)
         if reason := refused(student):
             raise UnknownError(f"{reason}; a roster can give another")
-        other = self._met.setdefault((student.casefold(), sender.platform, *place), sender)
-        if other.key != sender.key:
+        key = self._met.setdefault((folded(student), sender.platform.name, *sender.place), sender.key)
+        if key != sender.key and not sender.platform.has_stamp:
             raise UnknownError(
-                f"{visible(sender.name)} is the name of two people, {other.key} and {sender.key}; "
+                f"{visible(sender.name)} is the name of two people, {key} and {sender.key}; "
                 "a roster, with Moodle's grading worksheet, tells them apart"
             )
+        if (name := self._folders.setdefault(folded(student), student)) != student:
+            raise UnknownError(f"{twins(student, name)}; a roster can give another name")
         return student
 
-    def when(self, sender: Sender) -> datetime | None:
+    def when(self, sender: Handed) -> datetime | None:
         """When a sender handed in, in UTC, if Moodle's worksheet says so."""
-        known = self.participants.get(sender.key) if sender.platform == "moodle" else None
-        return known.when if known else None
+        return known.when if (known := self._participant(sender)) else None
 
-    def _in_roster(self, sender: Sender, known: Participant | None) -> str:
-        assert self.roster is not None
-        if sender.platform == "moodle":
-            person = self.roster.find(
-                known.name if known else sender.name,
-                email=known.email if known else "",
-                number=known.number if known else "",
-            )
-        elif sender.platform == "canvas":
-            person = self.roster.find(sender.name, canvas=sender.key)
+    def _participant(self, sender: Handed) -> Participant | None:
+        return self._participants.get(sender.key) if sender.platform.has_worksheet else None
+
+    def _in_roster(self, roster: Roster, sender: Handed) -> str:
+        known = self._participant(sender)
+        if known is not None:
+            person = roster.find(known.name or sender.name, email=known.email, number=known.number)
+        elif sender.platform.has_stamp:
+            person = roster.find("", student=sender.key, login=sender.key, email=sender.key)
         else:
-            person = self.roster.find("", student=sender.key, login=sender.key, email=sender.key)
+            person = roster.find(sender.name, canvas="" if sender.platform.has_worksheet else sender.key)
         if person is None:
-            raise UnknownError(
-                f"{visible(sender.name)} ({visible(sender.key)}) is not on the roster, or there more than once"
-            )
+            name = visible(sender.name or sender.key)
+            raise UnknownError(f"{name} ({visible(sender.key)}) is not on the roster, or there more than once")
         return person.student
 
-    def _named(self, sender: Sender, known: Participant | None) -> str:
-        if sender.platform == "nbgrader":
+    def _named(self, sender: Handed) -> str:
+        if sender.platform.has_stamp:
             return sender.key
+        known = self._participant(sender)
         name = folder_name(known.name if known and known.name else sender.name)
-        numbered = sender.platform == "canvas" or not name or name in ("participant", "anon")
+        numbered = not sender.platform.has_worksheet or not name or name in ("participant", "anon")
         return f"{name or 'student'}-{sender.key}" if numbered else name

@@ -12,8 +12,8 @@ until = "7 days"                     # what comes later has no points
 [exercises.03-graph]
 due = 2026-11-22T23:59:00
 late = { per_day = 5 }               # only what differs
-extensions = { ana = "3 days", ben = 2026-12-01T12:00:00 }
-handed_in = { eve = 2026-11-23T08:30:00 }    # where the platform's download does not say it
+extensions = { ana = "3 days", eve = 2026-12-01T12:00:00 }
+handed_in = { ana = 2026-11-23T08:30:00 }    # where the platform's download does not say it
 """
 
 from __future__ import annotations
@@ -21,18 +21,25 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from difflib import get_close_matches
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from ....errors import CommandError
+from ..course.names import visible
+from .roster import folded, roster_of, students_of, twins
 
 FILE = "deadlines.toml"
 KEEPS = ("latest", "best")
 DAY = timedelta(days=1)
-_UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": DAY, "week": 7 * DAY}
+Parser = Callable[[Any, str], Any]
+"""Reads a value of the file; the text says where it stands."""
 
 
 @dataclass(frozen=True)
@@ -122,98 +129,115 @@ class Deadlines:
         rules = self.of(exercise)
         when = rules.handed_in.get(student, when)
         due = rules.due_for(student)
-        if when is None:
-            if not late or student in rules.extensions:
-                return Penalty()
-            return _penalty(rules.late, DAY, earned, maximum, assumed=True)
-        if due is None or when <= due + rules.late.grace:
-            return Penalty()
-        return _penalty(rules.late, when - due, earned, maximum, assumed=False)
+        if when is None:  # then the platform's mark counts, but not against an extension, which is not the platform's
+            by = DAY if late and student not in rules.extensions else timedelta()
+        else:
+            by = when - due if due is not None and when > due + rules.late.grace else timedelta()
+        days = math.ceil(by / DAY)
+        points = rules.late.per_day.of(maximum) * days
+        if rules.late.at_most is not None:
+            points = min(points, rules.late.at_most.of(maximum))
+        if rules.late.until is not None and by > rules.late.until:
+            points = earned
+        return Penalty(min(points, earned), days, assumed=when is None and days > 0)
 
 
-def _penalty(rules: Late, by: timedelta, earned: float, maximum: float, assumed: bool) -> Penalty:
-    days = math.ceil(by / DAY)
-    points = rules.per_day.of(maximum) * days
-    if rules.at_most is not None:
-        points = min(points, rules.at_most.of(maximum))
-    if rules.until is not None and by > rules.until:
-        points = earned
-    return Penalty(min(points, earned), days, assumed)
+def deadlines_of(course: Path, students: Collection[str] | None = None) -> Deadlines:
+    """Return the rules in the folder of a course; none if there is no file.
 
-
-def deadlines_of(course: Path) -> Deadlines:
-    """The rules in the folder of a course; none if there is no file.
+    Args:
+        course: the folder.
+        students: who is in it; by default those on the roster, or without one those who have folders. If they are
+            empty, every name is taken.
 
     Raises:
-        CommandError: if the file is not as it should be; it says where.
+        CommandError: if the file is not as it should be, or names an exercise or a student that is not known; it says
+            where. Also if two students' folders have names that are one on some file systems.
     """
     path = course / FILE
+    names = students_of(course)
+    if same := [pair for pair in pairwise(sorted(names, key=folded)) if folded(pair[0]) == folded(pair[1])]:
+        raise CommandError(f"{course / 'submitted'}: {twins(*same[0])}")
+    if students is None:
+        students = names if (roster := roster_of(course)) is None else roster.by_student
+    exercises = [each.name for place in ("exercises", "solutions") for each in (course / place).glob("*/")]
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = _deadlines(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+        for exercise, rules in found.exercises.items():
+            _known(exercise, exercises, "exercise", "exercises")
+            for field in ("extensions", "handed_in"):
+                for student in getattr(rules, field):
+                    _known(student, students, "student", f"exercises.{exercise}.{field}")
     except FileNotFoundError:
         return Deadlines()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise CommandError(f"{path}: {error}") from None
-    try:
-        return _deadlines(data)
-    except ValueError as error:
-        raise CommandError(f"{path}: {error}") from None
-
-
-def _deadlines(data: dict[str, Any]) -> Deadlines:
-    _only(data, ("zone", "keep", "late", "exercises"), "the file")
-    keep = data.get("keep", "latest")
-    if keep not in KEEPS:
-        raise ValueError(f"keep is {keep!r}; it can be {' or '.join(KEEPS)}")
-    zone = _zone(data.get("zone", "UTC"))
-    late = _late(data.get("late", {}), Late(), "late")
-    exercises = {}
-    for name, rules in _table(data, "exercises", "exercises").items():
-        place = f"exercises.{name}"
-        _only(rules, ("due", "late", "extensions", "handed_in"), place)
-        extensions = {
-            student: _span(value, place) if isinstance(value, str) else _time(value, zone, place)
-            for student, value in _table(rules, "extensions", place).items()
-        }
-        exercises[name] = Deadline(
-            _time(rules["due"], zone, place) if "due" in rules else None,
-            _late(rules.get("late", {}), late, place),
-            extensions,
-            {student: _time(value, zone, place) for student, value in _table(rules, "handed_in", place).items()},
-        )
-    return Deadlines(keep, late, exercises, zone)
-
-
-def _late(data: Any, before: Late, place: str) -> Late:
-    _only(data, ("grace", "per_day", "at_most", "until"), place)
-    changes: dict[str, Any] = {}
-    for name, value in data.items():
-        changes[name] = _span(value, place) if name in ("grace", "until") else _amount(value, f"{place}.{name}")
-    return replace(before, **changes)
-
-
-def _table(data: dict[str, Any], name: str, place: str) -> dict[str, Any]:
-    found = data.get(name, {})
-    if not isinstance(found, dict):
-        raise ValueError(f"{place}: {name} has to be a table")
     return found
 
 
-def _only(data: Any, names: tuple[str, ...], place: str) -> None:
+def _known(name: str, names: Collection[str], what: str, place: str) -> None:
+    """Refuse a name that is none of those that are known, if any are."""
+    if names and name not in names:
+        by_form = {folded(each): each for each in names}
+        near = [by_form[each] for each in get_close_matches(folded(name), by_form)]
+        known = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(sorted(names)[:9])}"
+        raise ValueError(visible(f"{place}: there is no {what} {name}; {known}"))
+
+
+def _deadlines(data: dict[str, Any]) -> Deadlines:
+    zone = _zone(data.get("zone", "UTC"), "")
+    late = _late(Late(), data.get("late", {}), "late")
+    time = partial(_time, zone)
+
+    def extension(value: Any, place: str) -> datetime | timedelta:
+        return _span(value, place) if isinstance(value, str) else time(value, place)
+
+    def rules(value: Any, place: str) -> Deadline:
+        each: dict[str, Parser] = {"extensions": partial(_each, extension), "handed_in": partial(_each, time)}
+        return Deadline(**{"late": late, **_fields(value, place, {"due": time, "late": partial(_late, late), **each})})
+
+    parsers: dict[str, Parser] = {
+        "zone": _zone,
+        "keep": _keep,
+        "late": partial(_late, Late()),
+        "exercises": partial(_each, rules),
+    }
+    return Deadlines(**_fields(data, "", parsers))
+
+
+def _fields(data: Any, place: str, parsers: Mapping[str, Parser]) -> dict[str, Any]:
+    """A table, each field as its parser reads it."""
+    if strange := [name for name in _each(lambda value, _: value, data, place) if name not in parsers]:
+        raise ValueError(f"{place or 'the file'} has no {strange[0]}; it has {', '.join(parsers)}")
+    return {name: parsers[name](value, f"{place}.{name}".strip(".")) for name, value in data.items()}
+
+
+def _each(parser: Parser, data: Any, place: str) -> dict[str, Any]:
+    """A table whose names can be any, all fields read by one parser."""
     if not isinstance(data, dict):
         raise ValueError(f"{place} has to be a table")
-    if strange := [name for name in data if name not in names]:
-        raise ValueError(f"{place} has no {strange[0]}; it has {', '.join(names)}")
+    return {name: parser(value, f"{place}.{name}") for name, value in data.items()}
 
 
-def _zone(name: Any) -> ZoneInfo:
+def _late(before: Late, data: Any, place: str) -> Late:
+    parsers = {"grace": _span, "per_day": _amount, "at_most": _amount, "until": _span}
+    return replace(before, **_fields(data, place, parsers))
+
+
+def _keep(value: Any, place: str) -> str:
+    if value not in KEEPS:
+        raise ValueError(f"{place} is {value!r}; it can be {' or '.join(KEEPS)}")
+    return str(value)
+
+
+def _zone(value: Any, place: str) -> ZoneInfo:
     try:
-        return ZoneInfo(name)
+        return ZoneInfo(value)
     except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"the time zone {name!r} is not known; Europe/Madrid or UTC is") from None
+        raise ValueError(f"the time zone {value!r} is not known; Europe/Madrid or UTC is") from None
 
 
-def _time(value: Any, zone: ZoneInfo, place: str) -> datetime:
+def _time(zone: tzinfo, value: Any, place: str) -> datetime:
     if not isinstance(value, datetime):
         raise ValueError(f"{place}: {value!r} is no time such as 2026-11-22T23:59:00")
     local = value if value.tzinfo else value.replace(tzinfo=zone)
@@ -221,18 +245,14 @@ def _time(value: Any, zone: ZoneInfo, place: str) -> datetime:
 
 
 def _span(value: Any, place: str) -> timedelta:
-    found = (
-        re.fullmatch(r"\s*(\d{1,4}(?:\.\d+)?)\s*(minute|hour|day|week)s?\s*", value) if isinstance(value, str) else None
-    )
+    found = re.fullmatch(r"\s*(\d{1,4}(?:\.\d+)?)\s*(minute|hour|day|week)s?\s*", str(value))
     if found is None:
         raise ValueError(f"{place}: {value!r} is no time span such as '3 days' or '15 minutes'")
-    return float(found[1]) * _UNITS[found[2]]
+    return timedelta(**{f"{found[2]}s": float(found[1])})
 
 
 def _amount(value: Any, place: str) -> Amount:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf:
-        return Amount(points=float(value))
-    found = re.fullmatch(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*", value) if isinstance(value, str) else None
-    if found is None:
+    number = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(%?)\s*", str(value))
+    if number is None or (number[2] == "") is isinstance(value, str):
         raise ValueError(f"{place}: {value!r} is no number of points, and no share such as '10 %'")
-    return Amount(share=float(found[1]) / 100)
+    return Amount(share=float(number[1]) / 100) if number[2] else Amount(points=float(number[1]))

@@ -52,11 +52,6 @@ class Person:
     login: str = ""
     number: str = ""
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """All by which somebody is known alone; a name may be that of two people."""
-        return tuple(key for key in (self.student, self.email, self.canvas, self.login, self.number) if key)
-
 
 @dataclass(frozen=True)
 class Roster:
@@ -78,20 +73,18 @@ class Roster:
             ('ana', 'ana', None)
         """
         for field, value in fields.items():
-            found = self._index.get((field, value.casefold())) if value else None
-            if found is not None:
+            if value and (found := self._index.get((field, folded(value)))) is not None:
                 return found
         named = {person.student: person for key in spellings(name) for person in self._named.get(key, [])}
         return next(iter(named.values())) if len(named) == 1 else None
 
     @cached_property
     def _index(self) -> dict[tuple[str, str], Person]:
-        fields = ("student", "email", "canvas", "login", "number")
         return {
-            (field, getattr(person, field).casefold()): person
+            (field, folded(value)): person
             for person in self.people
-            for field in fields
-            if getattr(person, field)
+            for field, value in vars(person).items()
+            if value and field != "name"
         }
 
     @cached_property
@@ -107,6 +100,28 @@ def letters(name: str) -> str:
     """The letters and digits of a name, without accents and without regard to case, as file names have them left."""
     decomposed = unicodedata.normalize("NFKD", name.casefold())
     return "".join(each for each in decomposed if each.isalnum())
+
+
+def folded(name: str) -> str:
+    """A name in the form that is the same for all names which some file systems take for one.
+
+    Example:
+        >>> folded("Jos\\u00e9") == folded("jose\\u0301")
+        True
+    """
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def twins(one: str, other: str) -> str:
+    """Say that some file systems take two names for one. Where they look the same, their characters are written out.
+
+    Example:
+        >>> twins("Ana", "ana")
+        '`Ana` and `ana` are one folder on some file systems: rename one'
+    """
+    look = [unicodedata.normalize("NFC", name) for name in (one, other)]
+    written = [ascii(name)[1:-1] for name in (one, other)] if look[0] == look[1] else [one, other]
+    return f"`{visible(written[0])}` and `{visible(written[1])}` are one folder on some file systems: rename one"
 
 
 def spellings(name: str) -> set[str]:
@@ -184,10 +199,19 @@ def _refuse_doubles(people: Iterable[Person], path: Path) -> None:
     seen: dict[tuple[str, str], Person] = {}
     for person in people:
         for field in ("student", "email", "canvas"):
-            value = getattr(person, field).casefold()
-            if value and (field, value) in seen:
-                raise CommandError(f"{path}: two people have the {field} {visible(value)}")
-            seen[field, value] = person
+            value = getattr(person, field)
+            other = seen.setdefault((field, folded(value)), person)
+            if value and other is not person:
+                is_twin = field == "student" and other.student != value
+                same = f"two people have the {field} {visible(value)}"
+                raise CommandError(f"{path}: {twins(other.student, value) if is_twin else same}")
+
+
+def students_of(course: Path) -> list[str]:
+    """The students who have folders in a course, in order."""
+    places = (course / "submitted", course / "collected")
+    found = (path for place in places if place.is_dir() for path in place.iterdir() if path.is_dir())
+    return sorted({path.name for path in found if not path.name.startswith(".")})
 
 
 def roster_of(course: Path, path: str | None = None) -> Roster | None:

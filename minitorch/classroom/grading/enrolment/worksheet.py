@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -27,11 +28,7 @@ HEADINGS = {
     "submitted": "Last modified (submission)",
     "comments": "Feedback comments",
 }
-_MONTHS = [
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-]
-_TIME = re.compile(r"(\d{1,2}) ([A-Z][a-z]+) (\d{4}), (\d{1,2}):(\d{2})(?: ?([AaPp])[Mm])?")
+_READ = ("identifier", "name", "email", "number", "submitted")
 
 
 @dataclass(frozen=True)
@@ -61,16 +58,10 @@ class Worksheet:
 
     def participant(self, row: list[str], zone: tzinfo = UTC) -> Participant:
         """The person of a row."""
-        written = self.cell(row, "submitted")
+        identifier, name, email, number, written = (self.cell(row, heading) for heading in _READ)
         when = _time(written, zone)
-        return Participant(
-            number_of(self.cell(row, "identifier")),
-            self.cell(row, "name"),
-            self.cell(row, "email"),
-            self.cell(row, "number"),
-            when,
-            written if when is None and written not in ("", "-") else "",
-        )
+        unread = written if when is None and written != "-" else ""
+        return Participant(number_of(identifier), name, email, number, when, unread)
 
     def participants(self, zone: tzinfo = UTC) -> dict[str, Participant]:
         """All people by their numbers."""
@@ -89,13 +80,9 @@ def read_worksheet(path: Path, names: Mapping[str, str] | None = None) -> Worksh
         CommandError: if it is none.
     """
     sheet = read_sheet(path)
-    names = names or {}
-    columns = {}
-    for heading, english in HEADINGS.items():
-        wanted = names.get(english, english).casefold()
-        found = [index for index, name in enumerate(sheet.header) if name.strip().casefold() == wanted]
-        if found:
-            columns[heading] = found[0]
+    headings = [name.strip().casefold() for name in sheet.header]
+    wanted = {heading: (names or {}).get(english, english).casefold() for heading, english in HEADINGS.items()}
+    columns = {heading: headings.index(name) for heading, name in wanted.items() if name in headings}
     if "identifier" not in columns and sheet.rows and all(number_of(row[0]) for row in sheet.rows):
         columns["identifier"] = 0  # it is the first one in every language
     if "identifier" not in columns:
@@ -119,23 +106,16 @@ def number_of(identifier: str) -> str:
 
 def _time(text: str, zone: tzinfo) -> datetime | None:
     """A time as Moodle writes it in English: ``Sunday, 22 November 2026, 10:00 PM``."""
-    found = _TIME.search(text)
-    if found is None or found[2] not in _MONTHS:
-        return None
-    hour = int(found[4])
-    if found[6]:
-        hour = hour % 12 + (12 if found[6] in "Pp" else 0)
-    try:
-        local = datetime(int(found[3]), _MONTHS.index(found[2]) + 1, int(found[1]), hour, int(found[5]), tzinfo=zone)
-    except ValueError:
-        return None
-    return local.astimezone(UTC).replace(tzinfo=None)
+    written = re.sub(r"^[^\d,]*,|\s", "", text)
+    for form in ("%d%B%Y,%I:%M%p", "%d%B%Y,%H:%M"):
+        with suppress(ValueError):
+            return datetime.strptime(written, form).replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
+    return None
 
 
 def participants_of(paths: Sequence[str], names: Mapping[str, str], zone: tzinfo) -> dict[str, Participant]:
     """The people in some worksheets, by their numbers, which are different ones in each of them."""
-    return {
-        key: participant
-        for path in paths
-        for key, participant in read_worksheet(Path(path), names).participants(zone).items()
-    }
+    found: dict[str, Participant] = {}
+    for path in paths:
+        found |= read_worksheet(Path(path), names).participants(zone)
+    return found

@@ -245,7 +245,7 @@ def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]
             else:
                 added.setdefault(last, []).append(part)
     if not any(found.values()):
-        raise DamagedError("wrong-exercise")
+        raise _why_none(notebook)
     incidents = _kernel(notebook) + dropped
     parts = added.pop(None, [])
     for part in release:
@@ -257,6 +257,14 @@ def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]
         incidents += wrong
         parts += [mended, *added.get(part.name, [])]
     return parts, incidents
+
+
+def _why_none(notebook: Any) -> DamagedError:
+    """Why no cell of the exercise is in a notebook: `minitorch collect` writes one where it found nothing to grade."""
+    about = notebook.get("metadata")
+    ours = about.get("minitorch") if isinstance(about, dict) else None
+    problem = ours.get("problem") if isinstance(ours, dict) else None
+    return DamagedError("unreadable", problem[:300]) if isinstance(problem, str) else DamagedError("wrong-exercise")
 
 
 def _mend_cell(part: Part, cells: list[Cell]) -> tuple[Part, Iterable[Incident]]:
