@@ -17,7 +17,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from minitorch.__main__ import main
-from minitorch.classroom.grading.collecting.points import note_result
+from minitorch.classroom.grading.collecting.submitted import note_result
 from minitorch.classroom.grading.course.folders import Course, Submission
 from minitorch.classroom.grading.course.journal import Entry, Journal
 from minitorch.classroom.grading.course.ledger import Ledger

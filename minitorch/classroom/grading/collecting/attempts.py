@@ -40,7 +40,7 @@ class Attempt:
     Attributes:
         digest: of its notebooks.
         platform: where it came from, and so does its time.
-        mark: by which the platform knows its feedback (`Sender.mark`).
+        mark: by which the platform knows its feedback (`Handed.mark`).
         first, last: the first and the last time at which this was handed in; None if nobody says.
         order: a number that is greater for a later file of the same platform; 0 if there is none.
         late: whether the platform calls it late.
@@ -117,8 +117,7 @@ def keep(course: Path, student: str, exercise: str, attempt: Attempt, files: Map
         files: its notebook, and what came with it, by the paths that they get.
     """
     folder = home(course, student, exercise)
-    known = {each.digest: each for each in attempts(course, student, exercise)}
-    before = known.get(attempt.digest)
+    before = next((each for each in attempts(course, student, exercise) if each.digest == attempt.digest), None)
     place = folder / (before.name if before else f".{attempt.digest}.part")
     if before is None:
         shutil.rmtree(place, ignore_errors=True)
@@ -138,14 +137,12 @@ def _merged(before: Attempt, now: Attempt) -> Attempt:
     """What is known of an attempt when the same is handed in again, or learned from another download."""
     if before.platform == BY_HAND and (now.mark or now.first):  # the platform knows better than the clock of a file
         return replace(now, seen=before.seen, points=before.points)
-    firsts = [each.first for each in (before, now) if each.first]
-    lasts = [each.last for each in (before, now) if each.last]
     return replace(
         before,
         platform=before.platform if before.mark else now.platform,
         mark=before.mark or now.mark,
-        first=min(firsts, default=None),
-        last=max(lasts, default=None),
+        first=min(filter(None, (before.first, now.first)), default=None),
+        last=max(filter(None, (before.last, now.last)), default=None),
         order=max(before.order, now.order),
         late=before.late and now.late,  # the first time may have been in time
     )

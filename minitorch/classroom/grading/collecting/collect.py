@@ -12,24 +12,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ....errors import CommandError
 from ..course.folders import Course
-from ..course.handed_in import handed_in
 from ..course.names import visible
 from ..enrolment.deadlines import FILE as DEADLINES
 from ..enrolment.deadlines import Deadlines, deadlines_of
 from ..enrolment.roster import Roster, students_of
 from ..enrolment.worksheet import Participant
-from .attempts import BY_HAND, Attempt, attempts, digest_of, home, keep, notebooks_in
-from .choose import choose
+from .attempts import keep
 from .exercises import Exercises
-from .fill import fill
 from .gather import LeftOut, gather
 from .people import People
+from .submitted import keep_by_hand, put
 
 _ONE_FOLDER = (IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
 """What one student's folders can be at fault for; a full disk concerns all."""
@@ -94,7 +91,7 @@ def collect(
         deadlines: the rules of the course.
         roster: who is in it.
         participants: Moodle's people by their numbers, from grading worksheets.
-        exercise: what all of the download is for; by default the notebooks say it.
+        exercise: what all of the download is for; by default its name says it.
 
     Raises:
         CommandError: if there is no such download, or it does not fit the course.
@@ -110,18 +107,16 @@ def collect(
         rows = []
         for student, name in touched:
             try:
-                _keep_by_hand(course, exercises, student, name)
+                keep_by_hand(course, exercises, student, name)
                 for each in found:
                     if (each.student, each.exercise) == (student, name):
                         keep(course.root, student, name, each.attempt, each.files)
-                rows.append(_choose(course, deadlines, exercises, student, name))
+                rows.append(Row(student, name, *put(course, deadlines, exercises, student, name)))
             except (ValueError, TypeError, KeyError, *_ONE_FOLDER) as error:
                 left_out.append((f"{student} {name}", f"{type(error).__name__}: {visible(error)}"))
     notes = _notes(course, roster, participants or {})
     try:
-        deadlines_of(
-            course.root, roster.by_student if roster else None
-        )  # who is known now; before, a student may have had no work yet
+        deadlines_of(course.root, roster.by_student if roster else None)  # now everybody is known
     except CommandError as error:
         left_out.append((DEADLINES, str(error)))
     return Collected(rows, absent(course, roster, [row.exercise for row in rows]), left_out, notes)
@@ -148,31 +143,6 @@ def _notes(course: Course, roster: Roster | None, participants: Mapping[str, Par
     if strangers:
         notes.append(f"In {course.submitted} and not on the roster: {', '.join(map(visible, strangers))}")
     return notes
-
-
-def _keep_by_hand(course: Course, exercises: Exercises, student: str, exercise: str) -> None:
-    """Keep what lies in `submitted/` and was not collected, so that nothing replaces it for good."""
-    folder = course.submitted / student / exercise
-    found = notebooks_in(folder)
-    digest = digest_of(found)
-    if not found or any(each.digest == digest for each in attempts(course.root, student, exercise)):
-        return
-    saved = datetime.fromtimestamp(int(max(path.stat().st_mtime for path in found)), UTC).replace(tzinfo=None)
-    when = handed_in(folder)[0] or saved
-    several = f"{len(found)} notebooks could be the one meant"
-    problem = exercises.problem(found[0], exercise) if len(found) == 1 else several
-    attempt = Attempt(digest, BY_HAND, first=when, last=when, problem=problem)
-    keep(course.root, student, exercise, attempt, {path.name: path for path in found})
-
-
-def _choose(course: Course, deadlines: Deadlines, exercises: Exercises, student: str, exercise: str) -> Row:
-    found = attempts(course.root, student, exercise)
-    chosen, remark = choose(found, student, exercise, deadlines, exercises.digest(exercise))
-    folder = course.submitted / student / exercise
-    was_there = bool(notebooks_in(folder))
-    changed = fill(folder, home(course.root, student, exercise) / chosen.name, chosen)
-    what = "unchanged" if not changed else "replaced" if was_there else "new"
-    return Row(student, exercise, what, remark)
 
 
 @contextmanager

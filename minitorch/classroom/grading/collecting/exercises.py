@@ -57,13 +57,12 @@ class Exercises:
         Raises:
             CommandError: if none does, and nobody has said it.
         """
-        if self.only or len(self.names) == 1:
-            return self.only or self.names[0]
+        only = [self.only] if self.only else self.names if len(self.names) == 1 else []
         for part in reversed(place):
-            found = [name for name in self.names if _is_named(name, part)]
-            found = [name for name in found if not any(name in other for other in found if other != name)]
-            if len(found) == 1:
-                return found[0]
+            found = only or [name for name in self.names if _is_named(name, part)]
+            longest = max(found, key=len, default="")
+            if found and all(name in longest for name in found):
+                return longest
         raise CommandError(
             f"which exercise is {visible('/'.join(place))} for? Say it with --exercise NAME, "
             f"or in its name, as in {self.names[0]}.zip"

@@ -17,7 +17,7 @@ from typing import Any
 from ....errors import CommandError
 from ...own import checks_from, sources_in
 from ..cluster.client import on_cluster
-from ..collecting.points import note_result
+from ..collecting.submitted import note_result
 from ..exporting.after import Rules
 from ..incidents import Incident
 from ..limits import Limits

@@ -73,13 +73,6 @@ class Deadline:
     extensions: dict[str, datetime | timedelta] = field(default_factory=dict)
     handed_in: dict[str, datetime] = field(default_factory=dict)
 
-    def due_for(self, student: str) -> datetime | None:
-        """Until when a student may hand in."""
-        extension = self.extensions.get(student)
-        if isinstance(extension, datetime):
-            return extension
-        return self.due if self.due is None or extension is None else self.due + extension
-
 
 @dataclass(frozen=True)
 class Penalty:
@@ -128,18 +121,17 @@ class Deadlines:
         """
         rules = self.of(exercise)
         when = rules.handed_in.get(student, when)
-        due = rules.due_for(student)
+        extension = rules.extensions.get(student, timedelta())
+        due = extension if isinstance(extension, datetime) else rules.due and rules.due + extension
         if when is None:  # then the platform's mark counts, but not against an extension, which is not the platform's
             by = DAY if late and student not in rules.extensions else timedelta()
         else:
             by = when - due if due is not None and when > due + rules.late.grace else timedelta()
         days = math.ceil(by / DAY)
-        points = rules.late.per_day.of(maximum) * days
-        if rules.late.at_most is not None:
-            points = min(points, rules.late.at_most.of(maximum))
-        if rules.late.until is not None and by > rules.late.until:
-            points = earned
-        return Penalty(min(points, earned), days, assumed=when is None and days > 0)
+        is_over = rules.late.until is not None and by > rules.late.until
+        most = earned if is_over or rules.late.at_most is None else rules.late.at_most.of(maximum)
+        points = most if is_over else rules.late.per_day.of(maximum) * days
+        return Penalty(min(points, most, earned), days, assumed=when is None and days > 0)
 
 
 def deadlines_of(course: Path, students: Collection[str] | None = None) -> Deadlines:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ....errors import CommandError
@@ -75,8 +75,8 @@ class Roster:
         for field, value in fields.items():
             if value and (found := self._index.get((field, folded(value)))) is not None:
                 return found
-        named = {person.student: person for key in spellings(name) for person in self._named.get(key, [])}
-        return next(iter(named.values())) if len(named) == 1 else None
+        named = [person for person in self.people if spellings(name) & spellings(person.name)]
+        return named[0] if len(named) == 1 else None
 
     @cached_property
     def _index(self) -> dict[tuple[str, str], Person]:
@@ -86,14 +86,6 @@ class Roster:
             for field, value in vars(person).items()
             if value and field != "name"
         }
-
-    @cached_property
-    def _named(self) -> dict[str, list[Person]]:
-        found: dict[str, list[Person]] = {}
-        for person in self.people:
-            for key in spellings(person.name):
-                found.setdefault(key, []).append(person)
-        return found
 
 
 def letters(name: str) -> str:
@@ -124,7 +116,8 @@ def twins(one: str, other: str) -> str:
     return f"`{visible(written[0])}` and `{visible(written[1])}` are one folder on some file systems: rename one"
 
 
-def spellings(name: str) -> set[str]:
+@lru_cache(10_000)
+def spellings(name: str) -> frozenset[str]:
     """The ways in which a platform may write a name: with each of its words first.
 
     Example:
@@ -132,7 +125,7 @@ def spellings(name: str) -> set[str]:
         ['analopez', 'lopezana']
     """
     words = [word for word in map(letters, re.split(r"[\s,]+", name)) if word][:8]
-    return {"".join(words[turn:] + words[:turn]) for turn in range(len(words))}
+    return frozenset("".join(words[turn:] + words[:turn]) for turn in range(len(words)))
 
 
 def folder_name(text: str) -> str:
@@ -156,12 +149,11 @@ def read_roster(path: Path) -> Roster:
     if not {"student", "name", "last", "email"} & columns.keys():
         known = ", ".join(each for names in COLUMNS.values() for each in names)
         raise CommandError(f"{path} has no column for a student's name; the columns that are understood are {known}")
-    people = []
-    for number, row in enumerate(sheet.rows, 2):
-        fields = {field: row[column].strip() for field, column in columns.items()}
-        if not any(fields.values()) or is_no_student(row):
-            continue
-        people.append(_person(fields, f"{path}, row {number}"))
+    people = [
+        _person({field: row[column].strip() for field, column in columns.items()}, f"{path}, row {number}")
+        for number, row in enumerate(sheet.rows, 2)
+        if any(row[column].strip() for column in columns.values()) and not is_no_student(row)
+    ]
     _refuse_doubles(people, path)
     return Roster(tuple(people))
 

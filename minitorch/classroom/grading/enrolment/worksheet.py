@@ -63,11 +63,6 @@ class Worksheet:
         unread = written if when is None and written != "-" else ""
         return Participant(number_of(identifier), name, email, number, when, unread)
 
-    def participants(self, zone: tzinfo = UTC) -> dict[str, Participant]:
-        """All people by their numbers."""
-        found = [self.participant(row, zone) for row in self.sheet.rows]
-        return {each.key: each for each in found if each.key}
-
 
 def read_worksheet(path: Path, names: Mapping[str, str] | None = None) -> Worksheet:
     """A worksheet.
@@ -115,7 +110,6 @@ def _time(text: str, zone: tzinfo) -> datetime | None:
 
 def participants_of(paths: Sequence[str], names: Mapping[str, str], zone: tzinfo) -> dict[str, Participant]:
     """The people in some worksheets, by their numbers, which are different ones in each of them."""
-    found: dict[str, Participant] = {}
-    for path in paths:
-        found |= read_worksheet(Path(path), names).participants(zone)
-    return found
+    sheets = [read_worksheet(Path(path), names) for path in paths]
+    people = [sheet.participant(row, zone) for sheet in sheets for row in sheet.sheet.rows]
+    return {each.key: each for each in people if each.key}
