@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import random
@@ -188,20 +189,48 @@ def test_links_in_a_folder_are_not_followed(root: Path, tmp_path: Path) -> None:
     assert work(root)["ana"] == DONE and ALL not in {path.read_text() for path in root.rglob("c*/**/*.ipynb")}
 
 
-def mutated(content: bytes, rng: random.Random, among: range) -> bytes:
+def test_a_folder_that_may_not_be_read_is_told(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a student who has closed it in nbgrader's exchange; root may read it all the same."""
+    source = folder(tmp_path / "d", moodle("Ana", 1, DONE) | moodle("Eve", 2, DONE))
+    closed, scandir = source / "Eve_2_assignsubmission_file_", os.scandir
+
+    def refusing(path: str | int) -> object:  # `shutil.rmtree` gives numbers
+        if path == str(closed):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    status, said = collect(root, source)
+    remarks = {row["student"]: row["remark"] for row in said["collected"]}
+    assert status == 1 and not remarks["ana"] and "Permission denied" in remarks["eve"]
+
+
+def test_memory_that_is_not_there_is_one_student_s_fault(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stripped(content: bytes, largest: int) -> bytes:
+        if ALL.encode() == content:
+            raise MemoryError
+        return content
+
+    monkeypatch.setattr("minitorch.classroom.grading.collecting.gather.stripped", stripped)
+    status, said = collect(root, packed(tmp_path / "d.zip", moodle("Ana", 1, DONE) | moodle("Eve", 2, ALL)))
+    remarks = {row["student"]: row["remark"] for row in said["collected"]}
+    assert status == 1 and not remarks["ana"] and "MemoryError" in remarks["eve"]
+
+
+def mutated(content: bytes, rng: random.Random) -> bytes:
     """The same with some bytes changed, taken out, put in or cut off."""
     made = bytearray(content)
     for _ in range(rng.choice([1, 1, 2, 8])):
-        place = rng.choice(among)
-        what = rng.randrange(6)
-        if what < 3:
-            made[place : place + 1] = bytes([rng.choice([0, 255, made[place % len(made)] ^ 1 << rng.randrange(8)])])
-        elif what == 3:
-            made[place : place + rng.choice([1, 2, 4])] = rng.randbytes(rng.choice([0, 1, 2, 4]))
-        elif what == 4:
-            made[place : place + 4] = rng.choice([b"PK\1\2", b"PK\3\4", b"PK\5\6", b"\xff" * 4, bytes(4)])
+        place = rng.randrange(len(made) + 1)
+        flipped = bytes(each ^ 1 << rng.randrange(8) for each in made[place : place + 1])
+        signature = rng.choice([b"PK\1\2", b"PK\3\4", b"PK\5\6", b"\xff" * 4, bytes(4)])
+        new = rng.choice([flipped, flipped, b"\0", b"\xff", signature, rng.randbytes(rng.choice([0, 1, 2, 4])), None])
+        if new is None:
+            del made[place:]
         else:
-            del made[rng.randrange(len(made)) :]
+            made[place : place + rng.choice([len(new), len(new), 0, 1])] = new
     return bytes(made)
 
 
@@ -213,7 +242,7 @@ def test_any_zip_of_a_student_s_leaves_the_others_as_they_are(
     whole = own({f"a/{EXERCISE}.ipynb": DONE, "notes.txt": "n"}, method)
     rng = random.Random(f"zips {method}")
     for batch in range(50 if sweep else 1):
-        zips = {f"e{number}": mutated(whole, rng, range(len(whole))) for number in range(100)}
+        zips = {f"e{number}": mutated(whole, rng) for number in range(100)}
         with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
             for number, (name, content) in enumerate(zips.items()):
                 archive.writestr(f"{name}_{number + 100 * batch}_assignsubmission_file_/own.zip", content)
@@ -237,7 +266,7 @@ def test_any_download_is_collected_or_refused(root: Path, tmp_path: Path, sweep:
     before = tree(root)
     rng = random.Random("downloads")
     for _ in range(5000 if sweep else 100):
-        (tmp_path / "d.zip").write_bytes(mutated(whole, rng, range(len(whole))))
+        (tmp_path / "d.zip").write_bytes(mutated(whole, rng))
         assert main(["collect", str(tmp_path / "d.zip"), "--to", str(root / "submitted")]) in (0, 1, 2)
         assert {path.name for path in root.iterdir()} <= {"submitted", "collected", "exercises", "solutions"}
         assert {path.name for path in tmp_path.iterdir()} == {"d.zip", "course"}

@@ -76,7 +76,7 @@ class Entry:
 
 def in_words(error: Exception) -> str:
     """An exception of a library's in a line."""
-    return visible(f"{error}"[:120]) or type(error).__name__
+    return visible(f"{error}"[:200]) or type(error).__name__
 
 
 def entries(source: Path) -> Iterator[Entry]:
@@ -99,19 +99,25 @@ def entries(source: Path) -> Iterator[Entry]:
 
 
 def _in_folder(root: Path, name: str) -> Iterator[Entry]:
+    closed: list[OSError] = []
     count = 0
-    for place, folders, files in os.walk(root):
+    for place, folders, files in os.walk(root, onerror=closed.append):
         here = Path(place).relative_to(root).parts
-        files += [each for each in folders if Path(place, each).is_symlink()]
+        links = [each for each in folders if Path(place, each).is_symlink()]
         folders[:] = sorted(folders) if len(here) < DEPTH else []
-        for each in sorted(files):
-            count += 1
-            if count > FILES:
-                raise CommandError(f"{root} holds more than {FILES} files: name the folder of the download")
+        count += len(files)
+        if count > FILES:
+            raise CommandError(f"{root} holds more than {FILES} files: name the folder of the download")
+        for each in sorted(links + files):
             path, parts = Path(place, each), (*here, each)
             if not _is_noise(parts):
-                is_file = stat.S_ISREG(path.lstat().st_mode)
-                yield Entry((name,), parts, partial(_opened, path), "" if is_file else "it is a link, or no file", path)
+                reason = "" if path.is_file() and not path.is_symlink() else "it is a link, or no file"
+                yield Entry((name,), parts, partial(_opened, path), reason, path)
+    for error in closed:
+        path = Path(error.filename)
+        yield Entry(
+            (name,), (*path.relative_to(root).parts, "its files"), partial(_opened, path), f"{error.strerror}", path
+        )
 
 
 def _opened(path: Path) -> IO[bytes]:

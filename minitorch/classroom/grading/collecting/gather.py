@@ -11,7 +11,7 @@ from pathlib import Path
 from ..course.names import refused, visible
 from ..limits import Limits
 from .attempts import Attempt, digest_of
-from .entries import BYTES, FILES, OWN_FILES, Entry, FaultError, entries, members, owner_of
+from .entries import BYTES, FILES, OWN_FILES, Entry, FaultError, entries, in_words, members, owner_of
 from .exercises import Exercises, plain_name, stripped
 from .people import People, UnknownError
 from .platforms import STAMP, Handed, recognise, time_of
@@ -97,8 +97,8 @@ class _Reading:
                 for each in members(io.BytesIO(content), (), OWN_FILES):
                     if each.has_suffix(".ipynb"):
                         self._read(parcel, handed, each, inside=True)
-        except FaultError as error:
-            parcel.faults.append(f"{visible(name[:80])}: {error}")
+        except (FaultError, MemoryError) as error:
+            parcel.faults.append(f"{visible(name[:80])}: {in_words(error)}")
 
     def write(self, content: bytes) -> Path:
         """Keep a file until the attempts are complete."""
