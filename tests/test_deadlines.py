@@ -112,6 +112,21 @@ def test_a_name_in_the_form_of_the_exchange_says_nothing_in_moodle(root: Path, t
     assert work(root)["bo"] == DONE and not list(root.rglob("timestamp.txt"))
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_work_that_the_instructor_has_mended_is_as_late_as_it_was(late: bool, root: Path, tmp_path: Path) -> None:
+    """Canvas says no time, and when the instructor saves is long after; the page goes back to the same student."""
+    two = canvas("li", 7, 8, DONE, "a.ipynb", late) | canvas("li", 7, 8, ALL, "b.ipynb", late)
+    source = packed(tmp_path / "d.zip", two)
+    assert collect(root, source)[0] == 1
+    hand_in(root, "li-7", DONE)
+    assert collect(root, source)[0] == 0 and work(root) == {"li-7": DONE}
+    before, mended = attempts(root, "li-7", EXERCISE)
+    assert (mended.first, mended.late, mended.mark) == (None, late, before.mark) and not mended.problem
+    assert deadlines_of(root).penalty("li-7", EXERCISE, mended.first, mended.late, 60, 60).days == late
+    collect(root, packed(tmp_path / "e.zip", canvas("li", 7, 9, ALL)))
+    assert work(root) == {"li-7": ALL}  # handed in anew
+
+
 # Which exercise --------------------------------------------------------------------------------------------------
 
 

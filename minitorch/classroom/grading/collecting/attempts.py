@@ -98,7 +98,9 @@ def attempts(course: Path, student: str, exercise: str) -> list[Attempt]:
             os.rename(path.parent, folder / attempt.name)
         found.append(attempt)
     by_order = all(each.order for each in found)
-    found.sort(key=lambda each: (each.order,) if by_order else (each.last or each.seen, each.order, each.seen))
+    found.sort(
+        key=lambda each: (each.order, each.seen) if by_order else (each.last or each.seen, each.order, each.seen)
+    )
     return found
 
 

@@ -21,17 +21,23 @@ from .platforms import STAMP
 
 
 def keep_by_hand(course: Course, exercises: Exercises, student: str, exercise: str) -> None:
-    """Keep what lies in `submitted/` and was not collected, so that nothing replaces it for good."""
+    """Keep what lies in `submitted/` and was not collected, so that nothing replaces it for good.
+
+    A notebook that was mended counts as handed in when the one before it was; one that was put there, when it was
+    saved; `timestamp.txt` says otherwise.
+    """
     folder = course.submitted / student / exercise
-    found = notebooks_in(folder)
+    found, known = notebooks_in(folder), attempts(course.root, student, exercise)
     digest = digest_of(found)
-    if not found or any(each.digest == digest for each in attempts(course.root, student, exercise)):
+    if not found or any(each.digest == digest for each in known):
         return
     saved = datetime.fromtimestamp(int(max(path.stat().st_mtime for path in found)), UTC).replace(tzinfo=None)
-    when = handed_in(folder)[0] or saved
+    before = known[-1] if known else Attempt("", first=saved)
+    when = handed_in(folder)[0] or before.first
     several = f"{len(found)} notebooks could be the one meant"
     problem = exercises.problem(found[0], exercise) if len(found) == 1 else several
-    attempt = Attempt(digest, BY_HAND, first=when, last=when, problem=problem)
+    last = max(filter(None, (when, before.last)), default=None)
+    attempt = Attempt(digest, BY_HAND, before.mark, when, last, before.order, before.late, problem=problem)
     keep(course.root, student, exercise, attempt, {path.name: path for path in found})
 
 
