@@ -128,7 +128,7 @@ class Deadlines:
         else:
             by = when - due if due is not None and when > due + rules.late.grace else timedelta()
         days = math.ceil(by / DAY)
-        is_over = rules.late.until is not None and by > rules.late.until
+        is_over = when is not None and rules.late.until is not None and by > rules.late.until
         most = earned if is_over or rules.late.at_most is None else rules.late.at_most.of(maximum)
         points = most if is_over else rules.late.per_day.of(maximum) * days
         return Penalty(min(points, most, earned), days, assumed=when is None and days > 0)
