@@ -105,6 +105,13 @@ def test_in_the_exchange_nobody_takes_another_platform_s_form(root: Path, tmp_pa
     assert work(root) == {"ana": DONE} and status == 1 and len(said["left_out"]) == 4
 
 
+def test_in_the_exchange_nobody_is_there_under_two_names(root: Path, tmp_path: Path) -> None:
+    (root / "roster.csv").write_text("student id,e-mail\nana,ana@uni.edu\n")
+    files = exchange("ana", EARLY, DONE) | exchange("ana@uni.edu", LATE, ALL)
+    status, said = collect(root, folder(tmp_path / "inbound", files))
+    assert work(root) == {"ana": DONE} and status == 1 and len(said["left_out"]) == 1
+
+
 def test_a_name_in_the_form_of_the_exchange_says_nothing_in_moodle(root: Path, tmp_path: Path) -> None:
     """Students choose their names in Moodle; what it puts behind them counts."""
     name = f"bo+{EXERCISE}+2026-01-01 00.00.00 UTC"

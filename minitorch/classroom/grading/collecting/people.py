@@ -39,11 +39,10 @@ class People:
         if reason := refused(student):
             raise UnknownError(f"{reason}; a roster can give another")
         key = self._met.setdefault((folded(student), sender.platform.name, *sender.place), sender.key)
-        if key != sender.key and not sender.platform.has_stamp:
-            raise UnknownError(
-                f"{visible(sender.name)} is the name of two people, {key} and {sender.key}; "
-                "a roster, with Moodle's grading worksheet, tells them apart"
-            )
+        if folded(key) != folded(sender.key):
+            two = f"is the name of two people, {visible(key)} and {visible(sender.key)}"
+            apart = "a roster, with Moodle's grading worksheet, tells them apart"
+            raise UnknownError(f"{visible(sender.name or student)} {two}; {apart}")
         if (name := self._folders.setdefault(folded(student), student)) != student:
             raise UnknownError(f"{twins(student, name)}; a roster can give another name")
         return student
