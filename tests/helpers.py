@@ -80,13 +80,24 @@ def require(tool, missing):
     pytest.skip(reason)
 
 
-def examined(task: Task, answer: Callable[[Any], Any], seeds: Iterable[int]) -> Score:
-    """The score of a task whose questions and answers go through JSON, as they do when a class is graded."""
-    dialogue, given = task.examine(seeds), None
+Send = Callable[[Any], Any]  # from a message as JSON to the next one
+
+
+def examined(task: Task, answering: Callable[[Send], Send], seeds: Iterable[int]) -> Score:
+    """Return the score of a task all of whose messages go through JSON, as they do when a class is graded.
+
+    `answering` makes what answers a case, and is given what sends a message in between (`Ask.answering`).
+    """
+    dialogue = task.examine(seeds)
+
+    def send(message: Any) -> Any:
+        return json.loads(json.dumps(dialogue.send(json.loads(json.dumps(message, allow_nan=False))), allow_nan=False))
+
+    answer, given = answering(send), None
     while True:
         try:
-            case = json.dumps(dialogue.send(given), allow_nan=False)
+            case = send(given)
         except StopIteration as end:
             score: Score = end.value
             return score
-        given = json.loads(json.dumps(answer(json.loads(case)), allow_nan=False))
+        given = answer(case)

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -262,6 +263,75 @@ def test_the_search_for_smaller_cases_of_a_slow_answer_ends(monkeypatch: pytest.
     assert cases < len(calls) < cases + 15  # ten in half a second, and one that was begun for each part
 
 
+# The judge's end of a function ----------------------------------------------------------------------------------
+
+
+class Doubling:
+    """An oracle that doubles numbers, and takes `seconds` for each."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds, self.seen = seconds, list[float]()
+
+    def reply(self, question: Any) -> float:
+        end = time.thread_time() + self.seconds
+        while time.thread_time() < end:
+            pass
+        if type(question) is not float:
+            raise TypeError("only floats are doubled")
+        self.seen.append(question)
+        return 2 * question
+
+
+def consulting(oracle: Callable[[], Doubling], seconds: float = 2.0) -> Task:
+    """A task whose function is given one that doubles: is 8 what it returns, and has it been called three times?"""
+    ask = asks.asks("eager.nothing", asks.Needs(), seconds)(lambda call, case: call(call.consult))
+
+    def wrong(case: int, answer: Any) -> str | None:
+        return None if answer == (8.0, [1.0, 2.0, 4.0]) else f"it is {answer}"
+
+    return Task(ask, {"it": 10}, lambda seed: [("it", 1)], partial(judged, wrong), oracle=lambda case: oracle())
+
+
+def judged(wrong: Callable[[int, Any], str | None], cases: Any, answers: Any) -> Any:
+    return task_module.by_case({"it": 10}, cases, answers, wrong)
+
+
+def test_calls_of_an_oracle_are_seen_by_the_judge_through_json_as_well() -> None:
+    task = consulting(Doubling)
+
+    def right(double: Any) -> float:
+        return double(double(double(1.0)))  # type: ignore[no-any-return]
+
+    for score in (task(right), examined(task, partial(task.ask.answering, right), (5,))):
+        assert score.points == 10, score
+    assert "[])" in task(lambda double: 8.0).reason, "no call can be made up"
+
+
+def test_an_oracle_refuses_with_an_error_at_the_call() -> None:
+    score = consulting(Doubling)(lambda double: double("1"))
+    assert score.reason.startswith("it raises ValueError (in line") and score.reason.endswith("only floats are doubled")
+
+
+def test_whoever_calls_for_ever_ends() -> None:
+    def swallows(double: Any) -> None:
+        while True:
+            with contextlib.suppress(ValueError):
+                double(1.0)
+
+    def ends(double: Any) -> None:
+        while True:
+            double(1.0)
+
+    assert "more than 1000 times" in consulting(Doubling)(ends).reason
+    assert "does a loop never end?" in consulting(Doubling, 0.2)(swallows).reason
+
+
+def test_no_limit_stops_a_message_half_way() -> None:
+    """Nearly all of the time is the oracle's; were it stopped there, the dialogue would be over, and no score."""
+    score = consulting(partial(Doubling, 0.1), 0.15)(lambda double: [double(float(each)) for each in range(99)])
+    assert score.reason == "it was stopped after 0.15 seconds: does a loop never end?"
+
+
 # Limits ---------------------------------------------------------------------------------------------------------
 
 
@@ -374,6 +444,11 @@ def corrupted(data: Any) -> list[Any]:
     ]
 
 
+def answers_always(sent: Any, send: object) -> Callable[[object], Any]:
+    """What answers every case with the same."""
+    return partial(always, sent)
+
+
 def always(sent: Any, inputs: object) -> Any:
     """An answer that does not depend on the question."""
     return sent
@@ -382,7 +457,7 @@ def always(sent: Any, inputs: object) -> Any:
 @by_task
 def test_whatever_is_sent_is_judged(task: Task) -> None:
     for sent in corrupted(task.ask.answering(blank)(encode(task.inputs(0)[0]))):
-        score = examined(task, partial(always, sent), (0,))
+        score = examined(task, partial(answers_always, sent), (0,))
         assert score.points == 0 and score.of == task.points and score.reason
 
 
@@ -447,7 +522,7 @@ def test_an_ask_answers_questions_and_has_no_score() -> None:
         asks.ask_grader(None)
     assert said[0] == {"task": task.name} and [list(each) for each in said[1:]] == [["answer"]] * 2
     assert "40" not in json.dumps(said), "seeds stay outside"
-    assert examined(task, partial(always, said[1]["answer"]), (40,)).points == 0
+    assert examined(task, partial(answers_always, said[1]["answer"]), (40,)).points == 0
     with pytest.raises(RuntimeError, match="by a grader only"):
         task.ask(blank)
 
@@ -463,7 +538,8 @@ def test_random_graphs_are_legal_run_and_read_back(seed: int, size: int) -> None
     graph = random_graph(random.Random(seed), size, constants=0.3, repeats=0.3, outputs=2)
     again = Graph.parse(str(graph))
     assert again == graph
-    for one, other in zip(evaluate(graph, values_for(graph)), evaluate(again, values_for(graph)), strict=True):
+    arrays = values_for(graph, np.random.default_rng(seed))
+    for one, other in zip(evaluate(graph, arrays), evaluate(again, arrays), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -32,8 +32,8 @@ class Ask:
     needs: Needs = field(repr=False)
     seconds: float = SECONDS
 
-    def answering(self, student: object) -> Callable[[Any], Any]:
-        """From a case as JSON to the answer of the student's code as JSON.
+    def answering(self, student: object, send: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:
+        """From a case as JSON to the answer of the student's code as JSON; `send` is how to consult the judge.
 
         Each call has its own time limit. A function that had to be stopped once has less time from then on: a cell in
         which every call is stopped has to end before a grader stops the cell, and with it the parts of the task that
@@ -44,7 +44,7 @@ class Ask:
         def answer(case: Any) -> Any:
             nonlocal seconds
             with _computing():
-                found = encode(self.function(Limited(student, seconds), arrays(decode(case))))
+                found = encode(self.function(Limited(student, seconds, send), arrays(decode(case))))
             if f'"fault": ["{TIMEOUT}"' in json.dumps(found):
                 seconds = self.seconds / 4
             return found
@@ -59,10 +59,15 @@ class Ask:
         """
         if _grader is None:
             raise RuntimeError(f"{self.name} can be asked by a grader only: use minitorch.classroom.checks")
-        answer = self.answering(student)
-        case = _grader({"task": self.name})["case"]
+        grader = _grader
+
+        def send(answer: Any) -> Any:
+            return grader({"answer": answer})["case"]
+
+        answer = self.answering(student, send)
+        case = grader({"task": self.name})["case"]
         while case is not None:
-            case = _grader({"answer": answer(case)})["case"]
+            case = send(answer(case))
 
 
 @contextmanager

@@ -19,13 +19,14 @@ import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ...ir import is_ours
-from .plain import MOST_LINE, MOST_NAME, TIMEOUT, Fault
+from .plain import MOST_LINE, MOST_NAME, TIMEOUT, Fault, Question, arrays, decode, encode
 
 SECONDS = 2.0  # for one call, unless the task says otherwise: a hundred times what it needs
 PATIENCE = (
@@ -43,6 +44,11 @@ class OutOfTime(BaseException):
 class Limited:
     """The student's function; calling it returns what it returns, or a `Fault`.
 
+    Attributes:
+        function: of the student's.
+        seconds: for one call.
+        send: from a message to the judge to the next message from there, both as JSON.
+
     Example:
         >>> def endless():
         ...     while True:
@@ -55,10 +61,27 @@ class Limited:
 
     function: Any
     seconds: float = SECONDS
+    send: Callable[[Any], Any] | None = None
 
     def __call__(self, *arguments: object, **named: object) -> Any:
         """Call it."""
         return limited(lambda: self.function(*arguments, **named), self.seconds)
+
+    def consult(self, question: object) -> Any:
+        """Ask the judge's `Oracle` (`checks/task.py`) in the middle of a call, and return its reply.
+
+        Args:
+            question: plain data.
+
+        Raises:
+            ValueError: if the oracle refuses, with its reason.
+        """
+        if self.send is None:
+            raise RuntimeError("there is no judge to consult")
+        reply = decode(_undisturbed(partial(self.send, encode(Question(question)))))
+        if isinstance(reply, Fault):
+            raise ValueError(reply.text)
+        return arrays(reply)
 
 
 def limited(work: Callable[[], Any], seconds: float) -> Any:
@@ -66,6 +89,7 @@ def limited(work: Callable[[], Any], seconds: float) -> Any:
     thread = threading.get_ident()
     lock, over = threading.Lock(), threading.Event()
     state = {"running": True, "late": False}
+    outer, _watched.by = getattr(_watched, "by", None), (lock, state)
     before = np.geterr(), warnings.filters, sys.stderr
 
     def stop() -> None:
@@ -88,6 +112,7 @@ def limited(work: Callable[[], Any], seconds: float) -> Any:
             with warnings.catch_warnings(action="ignore"), redirect_stderr(sys.stdout), np.errstate(all="ignore"):
                 return _done(work)
         finally:
+            _watched.by = outer
             with lock:
                 state["running"] = False
             over.set()
@@ -102,6 +127,20 @@ def limited(work: Callable[[], Any], seconds: float) -> Any:
         return Fault(TIMEOUT, f"{seconds:g}")
     except BaseException as error:  # no thread can be started, for instance
         return _fault(error)
+
+
+_watched = threading.local()  # `by`: the lock and the state of the limit that this thread runs under
+
+
+def _undisturbed(work: Callable[[], Any]) -> Any:
+    """Do what must not be stopped half way, such as a message to the judge: the limit waits until it is done."""
+    if (watch := getattr(_watched, "by", None)) is None:
+        return work()
+    lock, state = watch
+    with lock:
+        if state["late"]:
+            raise OutOfTime
+        return work()
 
 
 def _time_left(thread: int, seconds: float) -> Callable[[], float]:

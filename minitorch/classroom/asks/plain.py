@@ -61,6 +61,13 @@ TIMEOUT = "timeout"
 
 
 @dataclass(frozen=True)
+class Question:
+    """A message to the judge in the middle of a call, which waits for the reply; `what` is plain data."""
+
+    what: Any
+
+
+@dataclass(frozen=True)
 class Value:
     """An array as it arrived: of a `minitorch.Tensor` or of NumPy, which are not the same answer."""
 
@@ -100,6 +107,8 @@ def _encoded(value: object, depth: int, left: Iterator[int]) -> Any:
         return {"float": value.hex()}
     if isinstance(value, Fault) and kind is Fault:
         return {"fault": [value.kind, value.text, value.where]}
+    if isinstance(value, Question) and kind is Question:
+        return {"question": _encoded(value.what, depth + 1, left)}
     if isinstance(value, (list, tuple)) and kind in (list, tuple):
         inside = [_encoded(each, depth + 1, left) for each, _ in zip(value, left, strict=False)]
         return {kind.__name__: inside} if len(inside) == len(value) else {"unknown": _too_large(value)}
@@ -177,6 +186,7 @@ _DECODERS: dict[str, Any] = {
     "dict": lambda content, depth: {decode(key, depth + 1): decode(each, depth + 1) for key, each in content},
     "array": _array_of,
     "fault": lambda content, depth: _fault(*content),
+    "question": lambda content, depth: Question(decode(content, depth + 1)),
     "unknown": lambda content, depth: Unknown(str(content)),
 }
 

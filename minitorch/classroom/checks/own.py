@@ -20,7 +20,7 @@ from ..asks.limit import SECONDS
 from ..asks.plain import described, encode
 from .compare import wrong_array, wrong_tensor
 from .golf import Golf, played
-from .task import Task, Verdict, by_case
+from .task import Oracle, Task, Verdict, by_case
 
 Case = tuple[str, tuple[Any, ...]]
 
@@ -38,6 +38,7 @@ def task(
     seconds: float = SECONDS,
     golf: Mapping[str, Golf] | None = None,
     count: Callable[[str, tuple[Any, ...], Any], int] | None = None,
+    oracle: Callable[[Case], Oracle] | None = None,
 ) -> Task:
     """A task in which students write the function `name`.
 
@@ -54,6 +55,8 @@ def task(
         seconds: for each call.
         golf: parts that are scored by a number, and how (`golf.py`).
         count: ``(part, arguments, answer) -> the number`` for a right answer in such a part; its cases add up.
+        oracle: from a case to what `Limited.consult` of the ask talks to (`task.py`). Answers are pairs then, of the
+            answer and of what the oracle has seen.
 
     Example:
         >>> double = task(
@@ -111,7 +114,7 @@ def task(
             raise TypeError(f"`wrong` of {name} says why an answer is wrong, or None, and not {said!r}")
         return said
 
-    return Task(ask or Ask(name, call_with_arguments, needs or Needs(), seconds), parts, make, verdicts)
+    return Task(ask or Ask(name, call_with_arguments, needs or Needs(), seconds), parts, make, verdicts, oracle=oracle)
 
 
 def wrong_value(answer: Any, right: Any, tolerance: float = 1e-9) -> str | None:

@@ -67,8 +67,8 @@ def indented(text: str) -> str:
 
 def explained(text: str, attempted: Any, wrong: Wrong) -> str | None:
     """Why an attempt is wrong, told of the smaller graph if there is one and it is wrong there; None if it is right."""
-    text, answer = believed(text, attempted, wrong)
-    return reason_for(text, answer, wrong)
+    reason = reason_for(text, attempted[0], wrong)
+    return reason and (reason_for(*believed(text, attempted, wrong), wrong) or reason)
 
 
 def believed(text: str, attempted: Any, wrong: Wrong) -> tuple[str, Any]:

@@ -9,6 +9,11 @@ answer is wrong, smaller cases follow. In the student's notebook both sides are 
 everybody has. When a class is graded, the very same cell finds an `Ask` where this module has a `Task`: it gives the
 answers alone, to cases that come from outside, and whoever grades holds the other end, in another process. There is
 then nothing in the student's process that would give points, and no seed.
+
+The student's process may say anything. So nothing that it counts or notes about itself gives points, but what the judge
+can compute again: an answer that is data (a graph, a plan, the rows of a trace), which the judge runs itself, on
+numbers that are drawn when the answer is there (`samples.unforeseen`); or calls of an `Oracle`, which is on the judge's
+side: a function that the student's code is given sends its arguments there and returns the reply (`Limited.consult`).
 """
 
 from __future__ import annotations
@@ -17,11 +22,11 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ..asks import Ask
 from ..asks.plain import Fault, arrays, decode, encode
-from ..withholding import call_without
+from ..withholding import call_with_all, call_without
 from .score import Count, Part, Score, in_halves, weakest
 from .smaller import smaller
 
@@ -29,9 +34,25 @@ SEEDS = (0, 1, 2)  # of the student's own checks
 SHRINKING_SECONDS = 10.0  # for the smaller cases of a task, all seeds together; raising it makes slow answers slower
 MOST_REASON = 5000  # characters: a listing of a hundred lines, of which somebody reads the first ones
 
+MOST_QUESTIONS = 1000  # to the oracle of one case; raising it lets a loop without end go on for longer
+
 # The verdict on a part: None (it is right), why it is wrong, how much of it is right and why not all, or its count.
 Verdict = str | tuple[float, str] | Count | None
 Judge = Callable[[Any, Any], Mapping[str, Verdict]]
+
+
+class Oracle(Protocol):
+    """The judge's end of a function that the student's code is given: it computes the replies, and notes the calls.
+
+    What it replies should not be known before, so that no reply can be made up: a function that is drawn, for instance.
+    """
+
+    @property
+    def seen(self) -> Any:
+        """What was noted, as plain data."""
+
+    def reply(self, question: Any) -> Any:
+        """Reply to a question; an exception refuses it, and is raised as a ValueError at the student's call."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +66,8 @@ class Task:
         verdicts: from cases and answers to what is said of each part.
         shrinks: for cases that are a part and the text of a graph, ``(part, text, answer) -> why it is wrong``: of each
             part the first wrong case is made smaller, and what `verdicts` gets are attempts (see `smaller.py`).
+        oracle: from a case, as `inputs` has it, to the oracle that its ask consults. `verdicts` gets pairs then, of the
+            answer and of what the oracle has seen, or a fault alone.
     """
 
     ask: Ask
@@ -52,6 +75,7 @@ class Task:
     make: Callable[[int], Any] = field(repr=False)
     verdicts: Judge = field(repr=False)
     shrinks: Callable[[str, str, Any], str | None] | None = field(default=None, repr=False)
+    oracle: Callable[[Any], Oracle] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -94,6 +118,8 @@ class Task:
                     if small is not None:
                         failed.add(case[0])
                     answer = {"tuple": [answer, small]}
+                elif self.oracle is not None:
+                    answer = yield from _consulted(self.oracle(case), answer)
                 answers.append(answer)
             scores.append(self.judge(cases, {"list": answers}))
         return weakest(scores)
@@ -119,7 +145,8 @@ class Task:
             >>> checks.eager.unbroadcast.score(lambda gradient, shape: gradient, (7,)).points < 30
             True
         """
-        dialogue, answer = self.examine(seeds), self.ask.answering(student)
+        dialogue = self.examine(seeds)
+        answer = self.ask.answering(student, lambda question: call_with_all(partial(dialogue.send, question)))
         given = None
         while True:
             try:
@@ -132,6 +159,21 @@ class Task:
     def __call__(self, student: object, seeds: Iterable[int] = ()) -> Score:
         """Check the student's object, on `seeds` besides those of every student; shown as the result of a cell."""
         return self.score(student, (*SEEDS, *seeds))
+
+
+def _consulted(oracle: Oracle, message: Any) -> Generator[Any, Any, Any]:
+    """Reply to questions until the answer comes; both are JSON."""
+    questions = 0
+    while type(message) is dict and "question" in message:
+        questions += 1
+        try:
+            if questions > MOST_QUESTIONS:
+                raise ValueError(f"it was called more than {MOST_QUESTIONS} times")
+            reply = oracle.reply(arrays(decode(message).what))
+        except Exception as error:  # the question is not to be trusted to have any form
+            reply = Fault(type(error).__name__, str(error))
+        message = yield encode(reply)
+    return message if type(message) is dict and "fault" in message else {"tuple": [message, encode(oracle.seen)]}
 
 
 def _part(name: str, of: int, said: Verdict) -> Part:
