@@ -204,3 +204,30 @@ def names_the_operation(records):
 def takes_the_last(records):
     bad = [position for position, (_, _, result) in enumerate(records) if not np.isfinite(result).all()]
     return bad[-1] if bad else None
+
+
+# --- found by a hostile reading ---------------------------------------------------------------------------------
+
+
+@wrong("eager.observe", says="`is` tells arrays apart", points=28, part="an operand that is used twice")
+def compares_operands_by_content(ledger, primitive, operands, value):
+    ledger["dispatches"] += 1
+    if not primitive.is_view:
+        same = len(operands) > 1 and np.array_equal(operands[0], operands[1])
+        ledger["read"] += sum(each.nbytes for each in (operands[:1] if same else operands))
+        ledger["written"] += value.nbytes
+
+
+@wrong("eager.mean_squared_error", says="it counts when equal shapes are not refused", points=0)
+def always_refuses(prediction, target):
+    raise ValueError(f"prediction {prediction.shape} and target {target.shape} have different shapes")
+
+
+@wrong("eager.unbroadcast", says="[2, 3] back to [3]: it raises", part="new dimensions in front")
+def raises_for_dimensions_in_front(gradient, shape):
+    for dim, length in enumerate(shape):
+        if gradient.ndim > len(shape) > 0:
+            raise RuntimeError("what now?")
+        if length == 1:
+            gradient = gradient.sum(dim, keepdim=True)
+    return gradient.reshape(*shape) if gradient.ndim == len(shape) else gradient.sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,8 +91,12 @@ class Score:
 
     @property
     def reason(self) -> str:
-        """Why it is not all: the reason of each part that lacks points, each reason once."""
-        return "\n".join(dict.fromkeys(part.reason for part in self.parts if part.reason))
+        """Why it is not all: the reason of each part that lacks points; of those that differ in numbers only, one."""
+        said: dict[str, str] = {}
+        for part in self.parts:
+            if part.reason:
+                said.setdefault(re.sub(r"[^a-z]+", " ", part.reason.splitlines()[0]), part.reason)
+        return "\n".join(said.values())
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""

@@ -66,8 +66,8 @@ class Task:
         verdicts: from cases and answers to what is said of each part.
         shrinks: for cases that are a part and the text of a graph, ``(part, text, answer) -> why it is wrong``: of each
             part the first wrong case is made smaller, and what `verdicts` gets are attempts (see `smaller.py`).
-        oracle: from a case, as `inputs` has it, to the oracle that its ask consults. `verdicts` gets pairs then, of the
-            answer and of what the oracle has seen, or a fault alone.
+        oracle: from a case to the oracle that its ask consults. A case is a part, what is sent, and perhaps, for the
+            oracle alone, what is not. `verdicts` gets pairs of the answer and what the oracle has seen, or a fault.
     """
 
     ask: Ask
@@ -110,7 +110,7 @@ class Task:
             cases, answers = self.inputs(seed), []
             failed: set[str] = set()
             for case in cases:
-                answer = yield encode(case)
+                answer = yield encode(case if self.oracle is None else case[:2])
                 if self.shrinks is not None and type(case[1]) is str:
                     began = time.monotonic()
                     small = None if case[0] in failed else (yield from self._smaller(case[0], case[1], answer, left))
@@ -188,14 +188,6 @@ def _part(name: str, of: int, said: Verdict) -> Part:
     return Part(name, in_halves(fraction, of), of, reason)
 
 
-def all_faults(parts: Mapping[str, int], answers: Iterable[object]) -> dict[str, Verdict] | None:
-    """The same reason for every part, if no call gave anything: mostly, that nothing has been written yet."""
-    found = list(answers)
-    if found and all(isinstance(answer, Fault) for answer in found):
-        return dict.fromkeys(parts, str(found[0]))
-    return None
-
-
 def _attempted(answer: object) -> object:
     """The answer in an attempt (see `smaller.py`), which is that of the whole graph."""
     return answer[0] if type(answer) is tuple and len(answer) == 2 and isinstance(answer[0], Fault) else answer
@@ -206,6 +198,7 @@ def by_case(
     cases: Iterable[tuple[str, Any]],
     answers: object,
     wrong: Callable[[Any, Any], str | None],
+    about: Callable[[Any], str] | None = None,
 ) -> Mapping[str, Verdict]:
     """The verdict on parts with several cases: a part is right if all of its cases are.
 
@@ -214,6 +207,7 @@ def by_case(
         cases: the name of a part, and what else there is to know about the case.
         answers: one for each case.
         wrong: ``(case, answer) -> the reason why it is wrong, or None``.
+        about: names a case in a few words, for the reason of a call that raised something.
 
     Raises:
         ValueError: if there are not as many answers as cases.
@@ -221,10 +215,36 @@ def by_case(
     if type(answers) is not list:
         raise ValueError("the answers to cases are a list")
     pairs = list(zip(cases, answers, strict=True))
-    if same := all_faults(parts, [_attempted(answer) for _, answer in pairs]):
-        return same
+
+    def told(case: Any, fault: Fault) -> str:
+        unwritten = fault.kind == "NotImplementedError"
+        return str(fault) if about is None or unwritten else f"{about(case)}: {fault}"
+
+    faults = [told(case, fault) for (_, case), answer in pairs if isinstance(fault := _attempted(answer), Fault)]
+    if len(faults) == len(pairs) > 0:
+        return dict.fromkeys(parts, faults[0])
     said: dict[str, Verdict] = dict.fromkeys(parts)
     for (part, case), answer in pairs:
         if said[part] is None:
-            said[part] = str(answer) if isinstance(answer, Fault) else wrong(case, answer)
+            said[part] = told(case, answer) if isinstance(answer, Fault) else wrong(case, answer)
     return said
+
+
+def cases_with(
+    parts: Mapping[str, int],
+    wrong: Callable[[Any, Any], str | None],
+    *,
+    with_part: bool = False,
+    about: Callable[[Any], str] | None = None,
+) -> Judge:
+    """The verdicts of a task that says of each case why an answer is wrong (see `by_case`).
+
+    Args:
+        parts, wrong, about: as for `by_case`.
+        with_part: whether a case, as `wrong` and `about` get it, is a pair of its part and the rest.
+    """
+
+    def verdicts(cases: Any, answers: Any) -> Mapping[str, Verdict]:
+        return by_case(parts, [(each[0], each if with_part else each[1]) for each in cases], answers, wrong, about)
+
+    return verdicts

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...asks import autograd as asks
 from ...asks.plain import described
-from ..task import Task, by_case
+from ..task import Task, cases_with
 
 Cases = list[tuple[str, Any]]
 
@@ -97,4 +97,4 @@ def _misconception(
     return ""
 
 
-shares = Task(asks.shares, SHARES, _cases, lambda cases, answers: by_case(SHARES, cases, answers, _wrong))
+shares = Task(asks.shares, SHARES, _cases, cases_with(SHARES, _wrong))

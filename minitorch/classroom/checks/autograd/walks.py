@@ -10,7 +10,7 @@ from typing import Any
 from ...asks import autograd as asks
 from ...asks.plain import TIMEOUT, Fault, described
 from ..smaller import indented
-from ..task import Task, by_case
+from ..task import Task, by_case, cases_with
 
 Cases = list[tuple[str, Any]]
 Notes = Mapping[str, tuple[str, ...]]  # of each result its operands
@@ -78,7 +78,11 @@ def _needed(notes: Notes, end: str) -> set[str]:
 
 def _wrong_walk(case: Any, answer: Any) -> str | None:
     part, (notes, end) = case
-    listing = "" if len(notes) > 20 else "\n" + indented("\n".join(f"{k} of {', '.join(v)}" for k, v in notes.items()))
+    listing = (
+        ""
+        if len(notes) > 20
+        else "\n" + indented("\n".join(f"{k} was made of {' and '.join(v)}" for k, v in notes.items()))
+    )
     where = f"from {end}{listing}"
     if type(answer) is not list or not all(type(name) is str for name in answer):
         return f"a list of names was expected, and it is {described(answer)}, {where}"
@@ -241,5 +245,5 @@ backward_pass = Task(
     asks.backward_pass,
     BACKWARD,
     _programs,
-    lambda cases, answers: by_case(BACKWARD, [(part, (part, case)) for part, case in cases], answers, _wrong_backward),
+    cases_with(BACKWARD, _wrong_backward, with_part=True),
 )

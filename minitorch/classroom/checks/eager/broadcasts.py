@@ -10,7 +10,7 @@ from ...asks import eager as asks
 from ...asks.eager import ENGINE
 from ...asks.plain import Array, Value
 from ..compare import wrong_tensor
-from ..task import Task, by_case
+from ..task import Task, cases_with
 
 Cases = list[tuple[str, Any]]
 
@@ -49,17 +49,24 @@ def _sum_to(gradient: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray(gradient.sum(axis=dims, dtype=np.float32).reshape(shape))
 
 
+def _where(case: tuple[Array, Any]) -> str:
+    gradient, shape = case
+    if isinstance(shape, np.ndarray):
+        return f"(a * b).sum() with shapes {list(gradient.shape)} and {list(shape.shape)}, by a"
+    return f"{list(gradient.shape)} back to {list(shape)}"
+
+
 def _wrong_unbroadcast(case: tuple[Array, Any], answer: Any) -> str | None:
     gradient, shape = case
     if isinstance(shape, np.ndarray):
         right = _sum_to(np.broadcast_to(shape, np.broadcast_shapes(gradient.shape, shape.shape)), gradient.shape)
         reason = wrong_tensor(answer, right)
-        return reason and f"(a * b).sum() with shapes {list(gradient.shape)} and {list(shape.shape)}, by a: {reason}"
+        return reason and f"{_where(case)}: {reason}"
     right = _sum_to(gradient, shape)
     reason = wrong_tensor(answer, right)
     if reason is None:
         return None
-    where = f"{list(gradient.shape)} back to {list(shape)}"
+    where = _where(case)
     if type(answer) is not Value or not answer.is_tensor:
         return f"{where}: {reason}"
     given = answer.array
@@ -79,8 +86,5 @@ def _wrong_unbroadcast(case: tuple[Array, Any], answer: Any) -> str | None:
     return f"{where}: {reason}"
 
 
-def _judge_unbroadcast(cases: Cases, answers: Any) -> Any:
-    return by_case(UNBROADCAST, cases, answers, _wrong_unbroadcast)
-
-
-unbroadcast = Task(asks.unbroadcast, UNBROADCAST, _broadcasts, _judge_unbroadcast)
+_judge = cases_with(UNBROADCAST, _wrong_unbroadcast, about=_where)
+unbroadcast = Task(asks.unbroadcast, UNBROADCAST, _broadcasts, _judge)

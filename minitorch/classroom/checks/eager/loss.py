@@ -8,7 +8,7 @@ import numpy as np
 
 from ...asks import eager as asks
 from ...asks.eager import REFUSED
-from ...asks.plain import Array, Value
+from ...asks.plain import Array, Fault, Value
 from ..compare import wrong_tensor
 from ..task import Task, by_case
 
@@ -35,9 +35,13 @@ def _losses(seed: int) -> Cases:
     ]
 
 
+def _shapes(case: tuple[Array, Array]) -> str:
+    return f"prediction of shape {list(case[0].shape)}, target of shape {list(case[1].shape)}"
+
+
 def _wrong_loss(case: tuple[Array, Array], answer: Any) -> str | None:
     prediction, target = case
-    where = f"prediction of shape {list(prediction.shape)}, target of shape {list(target.shape)}"
+    where = _shapes(case)
     if prediction.shape == target.shape:
         squares = (prediction - target) ** 2
         reason = wrong_tensor(answer, np.asarray(squares.mean(dtype=np.float32)))
@@ -60,7 +64,11 @@ def _wrong_loss(case: tuple[Array, Array], answer: Any) -> str | None:
 
 
 def _judge_loss(cases: Cases, answers: Any) -> Any:
-    return by_case(LOSS, cases, answers, _wrong_loss)
+    said = dict(by_case(LOSS, cases, answers, _wrong_loss, _shapes))
+    equal = [answer for (part, _), answer in zip(cases, answers, strict=True) if part != REFUSED]
+    if any(isinstance(answer, Fault) for answer in equal) and not said[REFUSED]:
+        said[REFUSED] = "it counts when equal shapes are not refused"
+    return said
 
 
 mean_squared_error = Task(asks.mean_squared_error, LOSS, _losses, _judge_loss)

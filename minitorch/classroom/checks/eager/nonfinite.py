@@ -10,7 +10,7 @@ import numpy as np
 from ...asks import eager as asks
 from ...asks.eager import records_of
 from ...asks.plain import Array, described
-from ..task import Task, by_case
+from ..task import Task, cases_with
 
 Cases = list[tuple[str, Any]]
 
@@ -80,8 +80,4 @@ def _wrong_first_bad(case: Any, answer: Any) -> str | None:
     return f"it is operation {right}, not {answer}{infinity}\n{trace}"
 
 
-def _judge_first_bad(cases: Cases, answers: Any) -> Any:
-    return by_case(FIRST_BAD, cases, answers, _wrong_first_bad)
-
-
-first_bad = Task(asks.first_bad, FIRST_BAD, _runs, _judge_first_bad)
+first_bad = Task(asks.first_bad, FIRST_BAD, _runs, cases_with(FIRST_BAD, _wrong_first_bad))

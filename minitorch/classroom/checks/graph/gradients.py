@@ -16,7 +16,7 @@ from ...asks import graph as asks
 from ...asks.graph import PULL, everything_in, values_in
 from ...asks.plain import described
 from ..smaller import indented
-from ..task import Task, by_case
+from ..task import Task, cases_with
 from .naming import Cases
 
 BACKWARD = {"a chain": 4, "a value that is used twice": 8, "one operand twice": 4, "an input without use": 4}
@@ -119,9 +119,4 @@ def _wrong_backward(case: Any, answer: Any) -> str | None:
     return f"{known}{shown}, {what}"
 
 
-backward = Task(
-    asks.backward,
-    BACKWARD,
-    _ways_back,
-    lambda cases, answers: by_case(BACKWARD, cases, answers, _wrong_backward),
-)
+backward = Task(asks.backward, BACKWARD, _ways_back, cases_with(BACKWARD, _wrong_backward))

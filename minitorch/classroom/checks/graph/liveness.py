@@ -13,7 +13,7 @@ from ...asks.graph import everything_in
 from ...asks.plain import described
 from ..samples import random_graph
 from ..smaller import indented
-from ..task import Task, by_case
+from ..task import Task, cases_with
 from .naming import DIAMOND, Cases, name_of, text_of
 
 RELEASE = {"never too early": 8, "as early as possible": 8, "outputs and inputs stay": 4}
@@ -87,9 +87,4 @@ def _wrong_release(case: tuple[str, str], plan: Any) -> str | None:
     return None
 
 
-def _judge_release(cases: Cases, answers: Any) -> Any:
-    pairs = [(part, (part, text)) for part, text in cases]
-    return by_case(RELEASE, pairs, answers, _wrong_release)
-
-
-release = Task(asks.release, RELEASE, _lives, _judge_release)
+release = Task(asks.release, RELEASE, _lives, cases_with(RELEASE, _wrong_release, with_part=True))
