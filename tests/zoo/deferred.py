@@ -572,7 +572,7 @@ def numbers_inputs_by_the_dict(rows, inputs, held):
     return tuple(program), kinds, tuple(places[each] for each in held)
 
 
-@wrong("deferred.descend", says="lazy numbers are rounded to 32 bits, and the losses are not", points=5)
+@wrong("deferred.descend", says="the losses were not computed with lazy numbers", points=5)
 def runs_something_else(tensor, start, rates, every):
     x, losses = start, []
     for place, rate in enumerate(rates, 1):
@@ -583,7 +583,7 @@ def runs_something_else(tensor, start, rates, every):
     return losses
 
 
-@wrong("deferred.descend", says="has no attribute 'recording'", points=0)
+@wrong("deferred.descend", says="each `float` asks for a value", points=5)
 def writes_the_counts_itself(tensor, start, rates, every):
     x, losses = tensor(start), []
     for rate in rates:

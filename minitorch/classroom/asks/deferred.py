@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from .ask import Ask, asks, call_with_arguments
 from .limit import Limited, limited
 from .needs import Needs
+from .plain import described
 
 NEEDS = Needs(engine=("interpreters", "primitives", "tensor"))
 
@@ -19,53 +19,9 @@ NEEDS = Needs(engine=("interpreters", "primitives", "tensor"))
 
 seen, runs = (Ask(f"deferred.{name}", call_with_arguments, NEEDS) for name in ("seen", "runs"))
 
-# --- lazy -------------------------------------------------------------------------------------------------------
+# --- rows, which lazy values write down ---------------------------------------------------------------------------
 
-
-def _shared(tensor: Any) -> list[float]:
-    a = tensor(0.2) * tensor(0.3)
-    b, c = a * 0.7, a + 5.1
-    return [float(b), float(c), float(a)]
-
-
-def _later(tensor: Any) -> list[float]:
-    a = tensor(0.2) * 0.3
-    found = [float(a)]
-    b = a + a
-    return [*found, float(b * a)]
-
-
-def _again(tensor: Any) -> list[float]:
-    a = tensor(0.1) + 0.2
-    return [float(a), float(a), float(a * 0.3), float(a)]
-
-
-def _decided(tensor: Any) -> list[float]:
-    a = tensor(1.0) + -1.0
-    b = a + 4.1
-    return [float(b * 2.0)] if a else [float(b)]
-
-
-def _never(tensor: Any) -> list[float]:
-    tensor(2.0) * tensor(3.0) + 1.0
-    return []
-
-
-# Of each program: the part, the program, and how many operations each of its runs has.
-PROGRAMS: dict[str, tuple[str, Callable[[Any], list[float]], list[int]]] = {
-    "float(t(0.1) * 3 + t(0.7))": ("the right numbers", lambda t: [float(t(0.1) * 3.0 + t(0.7))], [2]),
-    "float(t(3) * 0.3 + 1)": ("the right numbers", lambda t: [float(t(3.0) * 0.3 + 1.0)], [2]),
-    "t(2) * t(3) + 1, and no more": ("nothing runs unasked", _never, []),
-    "float(t(4))": ("nothing runs unasked", lambda t: [float(t(4.0))], []),
-    "a = t(0.2) * t(0.3); b, c = a * 0.7, a + 5.1; float(b), float(c), float(a)": (
-        "all that waits runs at once",
-        _shared,
-        [3],
-    ),
-    "a = t(1) + -1; b = a + 4.1; b * 2 if a else b": ("all that waits runs at once", _decided, [2]),
-    "a = t(0.2) * 0.3; float(a); float((a + a) * a)": ("nothing runs twice", _later, [1, 2]),
-    "a = t(0.1) + 0.2; float(a), float(a), float(a * 0.3), float(a)": ("nothing runs twice", _again, [1, 1]),
-}
+Row = tuple[str, str, list[Any]]  # a name, an operation, and operands: a name, a number, or ``(number,)`` for an input
 
 
 def rounded(number: float) -> float:
@@ -81,22 +37,25 @@ def rounded(number: float) -> float:
 OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "add": lambda a, b: rounded(rounded(a) + rounded(b)),
     "mul": lambda a, b: rounded(rounded(a) * rounded(b)),
+    "sub": lambda a, b: rounded(rounded(a) - rounded(b)),
 }
 
 
 def _known(operand: Any, values: dict[str, float]) -> float:
     """The value of an operand of a row."""
-    if isinstance(operand, str):
+    if isinstance(operand, tuple) and len(operand) == 1:
+        (operand,) = operand
+    elif isinstance(operand, str):
         if operand not in values:
             known = "a value that is known already goes in as a number"
             raise ValueError(f"the operand {operand!r} is no earlier row of this run; {known}")
         return values[operand]
     if not isinstance(operand, (int, float)):
-        raise TypeError(f"an operand is the name of a row or a float, and not a {type(operand).__name__}")
+        raise ValueError(f"an operand is the name of a row or a float, and not {described(operand)}")
     return float(operand)
 
 
-def _run(rows: list[Any]) -> list[float]:
+def run_rows(rows: Any) -> list[float]:
     """The values of rows, in their order."""
     values: dict[str, float] = {}
     for row in rows:
@@ -111,26 +70,43 @@ def _run(rows: list[Any]) -> list[float]:
     return list(values.values())
 
 
-def _recorded(lazy: Any, name: str) -> Any:
-    """The numbers of a program with a student's lazy values, and the rows of each run."""
-    ran: list[Any] = []
+# --- lazy -------------------------------------------------------------------------------------------------------
 
-    def run(rows: Any) -> list[float]:
-        rows = list(rows)  # which the student's code may empty
-        found = _run(rows)
-        ran.append([(row[0], row[1], list(row[2])) for row in rows])
-        return found
 
-    tensor = lazy(run)
+def _sent(rows: Any) -> list[Any]:
+    """Rows as they are sent: names and numbers of classes of their own are taken for what they stand for."""
+
+    def operand(each: Any) -> Any:
+        return str.__str__(each) if isinstance(each, str) else float(each) if isinstance(each, float) else each
+
+    return [
+        (*map(operand, row[:2]), [operand(each) for each in row[2]]) if type(row) in (tuple, list) else row
+        for row in rows
+    ]
+
+
+def _followed(call: Limited) -> None:
+    """Follow a program, of which the judge tells one step after the other, with the student's lazy values."""
+    tensor = call.function(lambda rows: call.consult(("run", _sent(rows))))
     if not callable(tensor):
         raise TypeError(f"lazy returns a function, and that is a {type(tensor).__name__}")
-    return list(PROGRAMS[name][1](tensor)), ran
+    values: list[Any] = []
+    steps: dict[str, Callable[..., Any]] = {
+        "tensor": lambda number: values.append(tensor(number)),
+        "add": lambda a, b: values.append(values[a] + (values[b] if type(b) is int else b)),
+        "mul": lambda a, b: values.append(values[a] * (values[b] if type(b) is int else b)),
+        "float": lambda a: float(values[a]),
+        "bool": lambda a: bool(values[a]),
+    }
+    step = call.consult(("next", None))
+    while step is not None:
+        step = call.consult(("next", steps[step[0]](*step[1:])))
 
 
 @asks("deferred.lazy", NEEDS)
 def lazy(call: Limited, case: tuple[str, Any]) -> Any:
-    """The name of a program."""
-    return limited(partial(_recorded, call.function, *case[1]), call.seconds)
+    """Nothing: the judge has the program, and runs rows."""
+    return limited(partial(_followed, call), call.seconds)
 
 
 # --- key --------------------------------------------------------------------------------------------------------
@@ -146,69 +122,62 @@ def key(call: Limited, case: tuple[str, Any]) -> Any:
 # --- descend ----------------------------------------------------------------------------------------------------
 
 
+def program_of(rows: list[Row]) -> str:
+    """What a program for some rows depends on: everything but the values of its inputs."""
+    return repr([(name, each[0], ["input" if type(e) is tuple else e for e in each[1]]) for name, *each in rows])
+
+
 class _Recording:
-    """Lazy numbers of 32 bits, run by closures: how many runs there were, of how many programs, and how much waited."""
+    """Lazy numbers of 32 bits, and what waits; it counts its runs, and programs that were compiled for them."""
 
-    def __init__(self) -> None:
-        self.waiting: list[_Number] = []
-        self.kinds: dict[Any, int] = {}
-        self.programs: set[Any] = set()
-        self.runs = self.most = 0
-        self.numbers = count()
+    def __init__(self, run: Callable[[list[Row]], list[float]]) -> None:
+        self._run = run
+        self._waiting: list[tuple[_Number, Row]] = []
+        self.programs: set[str] = set()
+        self.runs = 0
 
-    def kind(self, structure: Any) -> int:
-        """A number for a structure, the same for the same."""
-        return self.kinds.setdefault(structure, len(self.kinds))
+    def record(self, operation: str, *operands: Any) -> _Number:
+        """A number that an operation will make."""
+        name = f"v{len(self._waiting)}"
+        found = [each.operand if isinstance(each, _Number) else float(each) for each in operands]
+        made = _Number(self, name)
+        self._waiting.append((made, (name, operation, found)))
+        return made
 
     def flush(self) -> None:
         """Run all that waits."""
+        rows = [row for _, row in self._waiting]
         self.runs += 1
-        self.programs.add(tuple(each.kind for each in self.waiting))
-        for each in self.waiting:
-            each.value = rounded(each.work())
-        self.waiting.clear()
+        self.programs.add(program_of(rows))
+        for (number, _), value in zip(self._waiting, self._run(rows), strict=True):
+            number.operand = (value,)
+        self._waiting.clear()
 
 
 class _Number:
-    """A lazy number."""
+    """A lazy number: its operand is a name as long as it waits, and then its value."""
 
-    def __init__(self, recording: _Recording, kind: int, work: Callable[[], float], value: float | None = None) -> None:
-        self._recording, self.kind, self.work, self.value = recording, kind, work, value
-        if value is None:
-            recording.waiting.append(self)
-            recording.most = max(recording.most, len(recording.waiting))
-
-    def _with(self, name: str, other: Any, function: Callable[[float, float], float]) -> _Number:
-        number = isinstance(other, _Number)
-        parts = [self._kind(), other._kind() if number else repr(other)]
-        kind = self._recording.kind((name, *parts))
-        return _Number(self._recording, kind, lambda: function(self._now(), other._now() if number else rounded(other)))
-
-    def _kind(self) -> Any:
-        return ("waits", self.kind) if self.value is None else "input"
-
-    def _now(self) -> float:
-        assert self.value is not None
-        return self.value
+    def __init__(self, recording: _Recording, operand: Any) -> None:
+        self._recording, self.operand = recording, operand
 
     def __add__(self, other: Any) -> _Number:
-        return self._with("add", other, lambda a, b: a + b)
+        return self._recording.record("add", self, other)
 
     def __sub__(self, other: Any) -> _Number:
-        return self._with("sub", other, lambda a, b: a - b)
+        return self._recording.record("sub", self, other)
 
     def __mul__(self, other: Any) -> _Number:
-        return self._with("mul", other, lambda a, b: a * b)
+        return self._recording.record("mul", self, other)
 
     def __rsub__(self, other: Any) -> _Number:
-        return self._with("sub from", other, lambda a, b: b - a)
+        return self._recording.record("sub", other, self)
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __float__(self) -> float:
-        if self.value is None:
+        if type(self.operand) is str:
             self._recording.flush()
-        return self._now()
+        return float(self.operand[0])
 
     def __bool__(self) -> bool:
         return bool(float(self))
@@ -217,8 +186,8 @@ class _Number:
         return f"lazy({float(self)})"
 
 
-def lazy_numbers() -> Callable[[float], Any]:
-    """A function that makes lazy numbers of one recording; `function.recording` counts.
+def lazy_numbers(run: Callable[[list[Row]], list[float]] = run_rows) -> Callable[[float], Any]:
+    """A function that makes lazy numbers of one recording, which are run by `run`; `function.recording` counts.
 
     Example:
         >>> tensor = lazy_numbers()
@@ -226,24 +195,16 @@ def lazy_numbers() -> Callable[[float], Any]:
         >>> tensor.recording.runs, float(x), tensor.recording.runs
         (0, 7.0, 1)
     """
-    recording = _Recording()
+    recording = _Recording(run)
 
     def tensor(number: float) -> Any:
-        return _Number(recording, -1, lambda: float(number), rounded(number))
+        return _Number(recording, (rounded(number),))
 
     tensor.recording = recording  # type: ignore[attr-defined]
     return tensor
 
 
-def _descended(descend: Any, start: float, rates: list[float], every: int) -> Any:
-    """What a student's loop reports, and runs, programs, and the most operations that waited at once."""
-    tensor = lazy_numbers()
-    recording: _Recording = tensor.recording  # type: ignore[attr-defined]
-    answer = descend(lambda number: tensor(number), start, list(rates), every)  # which has no `recording` to write to
-    return answer, recording.runs, len(recording.programs), recording.most
-
-
 @asks("deferred.descend", NEEDS)
 def descend(call: Limited, case: tuple[str, Any]) -> Any:
-    """A number to start from, the rates, and after how many rounds somebody has to look."""
-    return limited(partial(_descended, call.function, *case[1]), call.seconds)
+    """A number to start from, the rates, and after how many rounds somebody has to look; the judge runs rows."""
+    return call(lazy_numbers(call.consult), *case[1])

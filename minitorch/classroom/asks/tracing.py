@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -21,7 +21,27 @@ NEEDS = Needs(engine=("interpreters", "primitives", "tensor"))
 
 ARRAYS = (np.ndarray, np.generic)
 
-Run = Callable[[dict[Any, Any]], Any]  # from the values of a call to the value of a stand-in
+Operand = Any  # ``(place,)`` of a value of the program, or a number or array that is written into it
+# ``(rows, result)``: of each row the operation and its operands; the result is an operand, or a list of them. The
+# values of a program are its arguments, and then those of its rows.
+Program = tuple[list[tuple[str, list[Operand]]], Operand]
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "power": np.power,
+    "negative": np.negative,
+    "greater": np.greater,
+    "less": np.less,
+    "greater_equal": np.greater_equal,
+    "less_equal": np.less_equal,
+    "equal": np.equal,
+    "sum": np.sum,
+    "sqrt": np.sqrt,
+    "where": np.where,
+}
 
 
 class StandIn:
@@ -29,13 +49,11 @@ class StandIn:
 
     __array_ufunc__ = None  # so that NumPy leaves `array * stand_in` to us
     __hash__ = object.__hash__
-    __slots__ = ("__weakref__", "_run")
+    __slots__ = ("__weakref__", "_place", "_rows")
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def _made(self, function: Callable[..., Any], *others: Any) -> StandIn:
-        return _applied(function, self, *others)
+    def __init__(self, rows: list[Any], place: int) -> None:
+        self._rows, self._place = rows, place
+        _made.append(weakref.ref(self))
 
     def _refuse(self) -> NoReturn:
         raise TypeError("this is a stand-in: the program runs later, and there is no value now")
@@ -43,75 +61,72 @@ class StandIn:
     __bool__ = __float__ = __int__ = __len__ = __iter__ = _refuse
 
     def __add__(self, other: Any) -> StandIn:
-        return self._made(np.add, other)
+        return _applied("add", self, other)
 
     __radd__ = __add__
 
     def __mul__(self, other: Any) -> StandIn:
-        return self._made(np.multiply, other)
+        return _applied("multiply", self, other)
 
     __rmul__ = __mul__
 
     def __sub__(self, other: Any) -> StandIn:
-        return self._made(np.subtract, other)
+        return _applied("subtract", self, other)
 
     def __rsub__(self, other: Any) -> StandIn:
-        return _applied(np.subtract, other, self)
+        return _applied("subtract", other, self)
 
     def __truediv__(self, other: Any) -> StandIn:
-        return self._made(np.divide, other)
+        return _applied("divide", self, other)
 
     def __rtruediv__(self, other: Any) -> StandIn:
-        return _applied(np.divide, other, self)
+        return _applied("divide", other, self)
 
     def __pow__(self, other: Any) -> StandIn:
-        return self._made(np.power, other)
+        return _applied("power", self, other)
 
     def __neg__(self) -> StandIn:
-        return self._made(np.negative)
+        return _applied("negative", self)
 
     def __gt__(self, other: Any) -> StandIn:
-        return self._made(np.greater, other)
+        return _applied("greater", self, other)
 
     def __lt__(self, other: Any) -> StandIn:
-        return self._made(np.less, other)
+        return _applied("less", self, other)
 
     def __ge__(self, other: Any) -> StandIn:
-        return self._made(np.greater_equal, other)
+        return _applied("greater_equal", self, other)
 
     def __le__(self, other: Any) -> StandIn:
-        return self._made(np.less_equal, other)
+        return _applied("less_equal", self, other)
 
     def __eq__(self, other: object) -> StandIn:  # type: ignore[override]
-        return self._made(np.equal, other)
+        return _applied("equal", self, other)
 
     def sum(self) -> StandIn:
         """The sum of all elements."""
-        return self._made(np.sum)
+        return _applied("sum", self)
 
     def sqrt(self) -> StandIn:
         """The square root of each element."""
-        return self._made(np.sqrt)
+        return _applied("sqrt", self)
 
 
-def _applied(function: Callable[..., Any], *operands: Any) -> StandIn:
-    runs: list[Run] = [_run_of(each) for each in operands]
-    key = object()
-
-    def run(values: dict[Any, Any]) -> Any:
-        if key not in values:
-            values[key] = function(*[each(values) for each in runs])
-        return values[key]
-
-    made = StandIn(run)
-    _made.append(weakref.ref(made))
-    return made
+def _applied(operation: str, *operands: Any) -> StandIn:
+    rows: list[Any] = next(each._rows for each in operands if isinstance(each, StandIn))
+    rows.append((operation, [_operand(each, rows) for each in operands]))
+    return StandIn(rows, len(rows) - 1)
 
 
-def _run_of(operand: Any) -> Run:
-    if isinstance(operand, StandIn):
-        return operand._run
-    return lambda values: operand
+def _operand(value: Any, rows: list[Any]) -> Operand:
+    """A value as an operand of a program."""
+    if not isinstance(value, StandIn):
+        if isinstance(value, (*ARRAYS, bool, int, float)):
+            return np.asarray(value) if isinstance(value, np.generic) else value
+        raise TypeError(f"a jitted function computes with arrays and numbers, and this is a {type(value).__name__}")
+    if value._rows is not rows:
+        raise TypeError("this stand-in has leaked from another trace: it will never have a value")
+    return (value._place,)
 
 
 _made: list[weakref.ref[StandIn]] = []  # the stand-ins of the last trace
@@ -120,8 +135,32 @@ _made: list[weakref.ref[StandIn]] = []  # the stand-ins of the last trace
 def where(condition: Any, a: Any, b: Any) -> Any:
     """Elements of `a` where the condition is true, and of `b` elsewhere; both are computed."""
     if any(isinstance(each, StandIn) for each in (condition, a, b)):
-        return _applied(np.where, condition, a, b)
+        return _applied("where", condition, a, b)
     return np.where(condition, a, b)
+
+
+def traced(function: Callable[..., Any], args: tuple[Any, ...]) -> Program:
+    """The program that a function writes down for arguments like these: arrays are its arguments, numbers are not."""
+    _made.clear()
+    places = iter(range(len(args)))
+    rows: list[Any] = [("argument", []) for each in args if isinstance(each, ARRAYS)]
+    count = len(rows)
+    result = function(*[StandIn(rows, next(places)) if isinstance(each, ARRAYS) else each for each in args])
+    several = isinstance(result, (tuple, list))
+    return rows[count:], [_operand(each, rows) for each in result] if several else _operand(result, rows)
+
+
+def run_program(program: Program, arrays: Sequence[Array]) -> list[Array] | Array:
+    """The results of a program, as many as it has."""
+    rows, result = program
+    values: list[Any] = list(arrays)
+
+    def value(operand: Operand) -> Any:
+        return values[operand[0]] if type(operand) is tuple else operand
+
+    for operation, operands in rows:
+        values.append(OPERATIONS[operation](*map(value, operands)))
+    return [np.asarray(value(each)) for each in result] if type(result) is list else np.asarray(value(result))
 
 
 class Jit:
@@ -129,126 +168,50 @@ class Jit:
 
     It takes arrays and numbers. An array is known by its shape, a number by its value.
 
+    Args:
+        function: the function.
+        compiled: from a program to a function of its arrays.
+
     Example:
         >>> double = Jit(lambda x: x * 2)
         >>> double(np.ones(2)).tolist(), double(np.zeros(2)).tolist(), double.traces
         ([2.0, 2.0], [0.0, 0.0], 1)
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._programs: dict[Any, Callable[..., Any]] = {}
-        self._calls = 0
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        compiled: Callable[[Program], Callable[[list[Array]], Any]] = lambda program: partial(run_program, program),
+    ) -> None:
+        self._function, self._compiled = function, compiled
+        self._programs: dict[Any, Callable[[list[Array]], Any]] = {}
 
     @property
     def traces(self) -> int:
         """How often the function was traced."""
         return len(self._programs)
 
-    @property
-    def calls(self) -> int:
-        """How often it was called."""
-        return self._calls
-
     def __call__(self, *args: Any) -> Any:
         """Run the program, traced before if need be."""
         if not all(isinstance(each, (*ARRAYS, bool, int, float)) for each in args):
             raise TypeError("a jitted function takes arrays and numbers")
         key = tuple(each.shape if isinstance(each, ARRAYS) else repr(each) for each in args)
-        self._calls += 1
         if key not in self._programs:
-            self._programs[key] = self._traced(args)
-        return self._programs[key](*args)
-
-    def _traced(self, args: tuple[Any, ...]) -> Callable[..., Any]:
-        _made.clear()
-        inputs = [_input(place) if isinstance(each, ARRAYS) else each for place, each in enumerate(args)]
-        result = self._function(*inputs)
-        several = isinstance(result, (tuple, list))
-        runs = [_run_of(each) for each in (result if several else [result])]
-
-        def program(*given: Any) -> Any:
-            values = dict(enumerate(given))
-            found = [np.asarray(run(values)) for run in runs]
-            return tuple(found) if several else found[0]
-
-        return program
-
-
-def _input(place: int) -> StandIn:
-    made = StandIn(lambda values: values[place])
-    _made.append(weakref.ref(made))
-    return made
+            self._programs[key] = self._compiled(traced(self._function, args))
+        found = self._programs[key]([np.asarray(each) for each in args if isinstance(each, ARRAYS)])
+        return tuple(found) if isinstance(found, list) else found
 
 
 # --- trace ------------------------------------------------------------------------------------------------------
 
-
-def _loop(x: Any) -> Any:
-    y = x
-    for _ in range(3):
-        y = y * x
-    return y
-
-
-def _twice(x: Any, y: Any) -> Any:
-    z = x * y
-    return z * z + z
-
-
-def _unused(x: Any, y: Any) -> Any:
-    x * y
-    return x + y
-
-
-def _again(x: Any) -> Any:
-    return x * x + x * x
-
-
-def _decides(x: Any) -> Any:
-    return x * 2 if x - 1 else x
-
-
-def _decides_by_a_number(x: Any) -> Any:
-    return x * 2 if x * 3 == 0 else x
-
-
 REFUSED = "a decision is refused"  # the part of the task
-# Of each function: the part, the number of arguments, and what it computes.
-FUNCTIONS: dict[str, tuple[str, int, Callable[..., Any]]] = {
-    "x * 2 + x": ("operators", 1, lambda x: x * 2 + x),
-    "(-x).exp() - 1": ("operators", 1, lambda x: (-x).exp() - 1),
-    "y = x; three times y = y * x": ("operators", 1, _loop),
-    "2 - x": ("numbers on the left", 1, lambda x: 2 - x),
-    "1 - 3 * x": ("numbers on the left", 1, lambda x: 1 - 3 * x),
-    "0.5 + x": ("numbers on the left", 1, lambda x: 0.5 + x),
-    "(x + y) * (x - y)": ("several values", 2, lambda x, y: (x + y) * (x - y)),
-    "z = x * y; z * z + z": ("several values", 2, _twice),
-    "x * x + x * x": ("several values", 1, _again),
-    "x * y, which nobody uses; x + y": ("several values", 2, _unused),
-    "y": ("several values", 2, lambda x, y: y),
-    "x * 2 if x - 1 else x": (REFUSED, 1, _decides),
-    "x * 2 if x * 3 == 0 else x": (REFUSED, 1, _decides_by_a_number),
-}
-
-
-def _traced(trace: Any, name: str) -> Any:
-    """What a student's tracer writes down, and how often it called the function."""
-    _, count, function = FUNCTIONS[name]
-    calls = []
-
-    def called(*args: Any) -> Any:
-        calls.append(len(args))
-        return function(*args)
-
-    return trace(called, count), len(calls)
 
 
 @asks("tracing.trace", NEEDS)
-def trace(call: Limited, case: tuple[str, Any]) -> Any:
-    """The name of a function; where it decides by a value, what is raised is the answer."""
-    part, (name,) = case
-    answer = limited(partial(_traced, call.function, name), call.seconds)
+def trace(call: Limited, case: tuple[str, tuple[str, int]]) -> Any:
+    """The source of a function, and its arguments; where it decides by a value, what is raised is the answer."""
+    part, (source, count) = case
+    answer = call(eval(source, {}), count)
     refused = isinstance(answer, Fault) and part == REFUSED
     expected = refused and answer.kind not in (TIMEOUT, "NotImplementedError", "NameError", "WithheldError")
     return (answer.kind, answer.text) if expected else answer
@@ -267,72 +230,32 @@ def signature(call: Limited, case: tuple[str, Any]) -> Any:
 # --- train ------------------------------------------------------------------------------------------------------
 
 
-class _Watched(np.ndarray[Any, Any]):
-    """An array that counts the operations that are done with it outside of jitted functions."""
-
-    done = 0
-    counts = False  # for copies, and arrays of ones like this one
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        _Watched.done += any(isinstance(each, _Watched) and each.counts for each in inputs)
-        if "out" in options:
-            options["out"] = tuple(map(_bare, options["out"]))
-        return getattr(ufunc, method)(*[_bare(each) for each in inputs], **options)
-
-
-def _bare(value: Any) -> Any:
-    return value.view(np.ndarray) if isinstance(value, _Watched) else value
-
-
-def _watched(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_watched, value))
-    watched = np.asarray(value).view(_Watched)
-    watched.counts = True
-    return watched
-
-
-class _WatchedJit(Jit):
-    """A jitted function whose results are watched."""
-
-    def __call__(self, *args: Any) -> Any:
-        return _watched(super().__call__(*map(_bare, args)))
-
-
-def _trained(train: Any, x: Array, rates: list[float]) -> Any:
-    """The result, how often everything that was jitted was traced and called, and operations outside of it."""
-    made: list[Jit] = []
-
-    def jit(function: Callable[..., Any]) -> Jit:
-        made.append(_WatchedJit(function))
-        return made[-1]
-
-    _Watched.done = 0
-    answer = train(jit, _watched(x.copy()), list(rates))
-    return _bare(answer), sum(each.traces for each in made), sum(each.calls for each in made), _Watched.done
-
-
 @asks("tracing.train", NEEDS)
 def train(call: Limited, case: tuple[str, Any]) -> Any:
-    """An array, and the rate of each step."""
-    return limited(partial(_trained, call.function, *case[1]), call.seconds)
+    """An array, and the rate of each step; programs of jitted functions are run by the judge."""
+    x, rates = case[1]
+
+    def compiled(program: Program) -> Callable[[list[Array]], Any]:
+        number = call.consult(("compile", program))
+        return lambda arrays: call.consult(("run", number, arrays))
+
+    return call(lambda function: Jit(function, compiled), x, rates)
 
 
 # --- clipped ----------------------------------------------------------------------------------------------------
 
 
-def _clipped(function: Any, arrays: list[Array], limit: float) -> Any:
-    """The results of a jitted function for some arrays, its traces, and stand-ins that are still alive afterwards."""
-    jitted = Jit(function)
+def _clipped(function: Any, length: int, limit: float) -> Any:
+    """The program of a function, and how many stand-ins are still alive afterwards."""
     with young() as collect:
-        answers = [jitted(array, limit) for array in arrays]
+        program = traced(function, (np.empty(length), limit))
         collect()
-    return answers, jitted.traces, sum(each() is not None for each in _made)
+    return program, sum(each() is not None for each in _made)
 
 
 @asks("tracing.clipped", NEEDS)
 def clipped(call: Limited, case: tuple[str, Any]) -> Any:
-    """Arrays for one jitted function, and the limit."""
+    """The length of an array, and the limit; the judge runs the program."""
     return limited(partial(_clipped, call.function, *case[1]), call.seconds)
 
 

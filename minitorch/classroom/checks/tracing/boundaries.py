@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...asks import tracing as asks
-from ...asks.plain import Array, described
+from ...asks.plain import Array, arrays, described, plain
 from ..compare import wrong_array
-from ..task import Task, by_case
+from ..samples import unforeseen
+from ..task import Task, cases_with
 
 Cases = list[tuple[str, Any]]
 
@@ -28,21 +29,56 @@ def _trainings(seed: int) -> Cases:
     ]
 
 
+class Programs:
+    """Runs programs of jitted functions. The last digits of its results are its own: nobody can make up a result."""
+
+    def __init__(self, case: tuple[str, Any]) -> None:
+        self._programs: list[Any] = []
+        self._known = [case[1][0]]
+        self._calls = self._outside = 0
+
+    @property
+    def seen(self) -> tuple[int, int, int, Array]:
+        """Traces, calls, calls with an array like `x` that is neither `x` nor a result, and the last result."""
+        return len(self._programs), self._calls, self._outside, self._known[-1]
+
+    def reply(self, question: Any) -> Any:
+        """The number of a program, to compile; or its results, to run."""
+        what, program, *given = question
+        if what == "compile":
+            self._programs.append(program)
+            return len(self._programs) - 1
+        self._calls += 1
+        known = {array.tobytes() for array in self._known}
+        for array in given[0]:  # one number everywhere, such as a rate, has nothing of `x` in it
+            made = array.shape == self._known[0].shape and not (array == array.flat[0]).all()
+            self._outside += made and array.tobytes() not in known
+        found = asks.run_program(self._programs[program], given[0])
+        marked = [_marked(each) for each in found] if isinstance(found, list) else _marked(found)
+        self._known += marked if isinstance(marked, list) else [marked]
+        return marked
+
+
+def _marked(array: Array) -> Array:
+    """The array with last digits that are drawn, where they are far below what a check tells apart."""
+    return array * (1 + 1e-13 * unforeseen().integers(1, 1000, array.shape)) if array.dtype == np.float64 else array
+
+
 def _wrong_train(case: Any, answer: Any) -> str | None:
     part, (x, rates) = case
-    given, traces, calls, outside = answer
+    given, (traces, calls, outside, last) = answer
     right = x
     for rate in rates:
         right = right - rate * right
     what = f"{len(rates)} steps with the rates {[float(f'{rate:.3g}') for rate in rates]}"
     if reason := wrong_array(given, right, 1e-9):
         return f"{what}: {reason}"
-    if part != "the right numbers" and not calls:
+    if part == "the right numbers":
+        return None
+    if not calls:
         return f"{what}: nothing that was jitted is ever called"
-    if part != "the right numbers" and outside:
-        return (
-            f"{what}: {outside} operations with `x` outside of the jitted function, and all of a step belongs into it"
-        )
+    if outside or given.array.tobytes() != last.array.tobytes():
+        return f"{what}: operations with `x` outside of the jitted function, and all of a step belongs into it"
     if part == "a call for each step" and calls != len(rates):
         return f"{what}: {calls} calls of jitted functions, and it is one for each step"
     if part == "one trace" and traces != 1:
@@ -52,40 +88,33 @@ def _wrong_train(case: Any, answer: Any) -> str | None:
     return None
 
 
-train = Task(
-    asks.train,
-    TRAIN,
-    _trainings,
-    lambda cases, answers: by_case(TRAIN, [(part, (part, case)) for part, case in cases], answers, _wrong_train),
-)
+_judge_train = cases_with(TRAIN, _wrong_train, with_part=True)
+train = Task(asks.train, TRAIN, _trainings, _judge_train, oracle=Programs)
 
 # --- a branch and a leak ----------------------------------------------------------------------------------------
 
 CLIPPED = {"both sides": 8, "a norm for each call": 6, "nothing leaks": 6}
 
 
-def _arrays(seed: int) -> Cases:
+# The norms of the arrays that the program is run on, as shares of the limit.
+NORMS = {"both sides": (3.0, 0.5, 0.0, 0.9), "a norm for each call": (0.5, 3.0, 0.7, 0.5), "nothing leaks": (3.0, 0.5)}
+
+
+def _limits(seed: int) -> Cases:
+    """The length of the arrays, and the limit; the arrays are drawn when the program is there."""
     random = Random(seed)
-    limit = float(random.randrange(2, 5))
-    n = random.randrange(2, 5)
-
-    def array(norm: float) -> Array:
-        drawn = np.array([random.uniform(0.1, 1) for _ in range(n)])
-        return np.asarray(drawn * (norm / float(np.sqrt((drawn * drawn).sum()))))
-
-    small, large = array(limit * 0.5), array(limit * 3)
-    return [
-        ("both sides", ([small, large], limit)),
-        ("both sides", ([large, small, np.zeros(n)], limit)),
-        ("a norm for each call", ([small, large, array(limit * 0.7), small], limit)),
-        ("nothing leaks", ([large, small], limit)),
-    ]
+    return [(part, (random.randrange(2, 5), float(random.randrange(2, 5)))) for part in CLIPPED]
 
 
 def _wrong_clipped(case: Any, answer: Any) -> str | None:
-    part, (arrays, limit) = case
-    answers, traces, alive = answer
-    for place, (array, pair) in enumerate(zip(arrays, answers, strict=True)):
+    part, (length, limit) = case
+    program, alive = arrays(answer)
+    for place, share in enumerate(NORMS[part]):
+        drawn = unforeseen().uniform(0.1, 1, length)
+        array = drawn * (limit * share / float(np.sqrt((drawn * drawn).sum())))
+        with np.errstate(all="ignore"):
+            found = asks.run_program(program, [array])
+        pair = plain(tuple(found) if isinstance(found, list) else found)
         norm = np.sqrt((array * array).sum())
         where = f"call {place + 1} of one jitted function, with a norm of {norm:.4g} and the limit {limit:g}"
         if type(pair) is not tuple or len(pair) != 2:
@@ -99,8 +128,6 @@ def _wrong_clipped(case: Any, answer: Any) -> str | None:
             return f"{where}: {reason}{zero or why}"
         if not _is_number(pair[1], float(norm)):
             return f"{where}: the norm is {_shown(pair[1])}"
-    if traces != 1:
-        return f"{traces} traces for arrays of one shape"
     if part == "nothing leaks" and alive:
         are = "stand-in is" if alive == 1 else "stand-ins are"
         return f"{alive} {are} alive when the trace is over: something outside of the function holds them"
@@ -118,9 +145,4 @@ def _shown(value: Any) -> str:
     return f"{float(array):.4g}" if array is not None and array.shape == () else described(value)
 
 
-clipped = Task(
-    asks.clipped,
-    CLIPPED,
-    _arrays,
-    lambda cases, answers: by_case(CLIPPED, [(part, (part, case)) for part, case in cases], answers, _wrong_clipped),
-)
+clipped = Task(asks.clipped, CLIPPED, _limits, cases_with(CLIPPED, _wrong_clipped, with_part=True))

@@ -1,15 +1,17 @@
-"""A tracer: the rows that it writes down are run with numbers, beside the function."""
+"""A tracer: the rows that it writes down are run beside the function, with numbers drawn when the rows are there."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
 from ...asks import tracing as asks
 from ...asks.plain import Fault, described
-from ...asks.tracing import FUNCTIONS, REFUSED
+from ...asks.tracing import REFUSED
+from ..samples import unforeseen
 from ..smaller import indented
 from ..task import Task, by_case
 
@@ -59,26 +61,52 @@ class Number(float):
         return self._counted(math.exp(self))
 
 
+# The part and the source of each function; n and m are numbers that the seed draws, `random` is an expression.
+SOURCES = (
+    ("operators", "lambda x: x * n + x"),
+    ("operators", "lambda x: (-x).exp() - n"),
+    ("operators", "lambda x: ((x * x) * x) * n"),
+    ("numbers on the left", "lambda x: n - x"),
+    ("numbers on the left", "lambda x: n - m * x"),
+    ("numbers on the left", "lambda x: n + x"),
+    ("several values", "lambda x, y: (x + y) * (x - y)"),
+    ("several values", "lambda x, y: (lambda z: z * z + z)(x * y)"),
+    ("several values", "lambda x: x * x + x * x"),
+    ("several values", "lambda x, y: (x * y, x + y)[1]"),
+    ("several values", "lambda x, y: y"),
+    ("several values", "lambda x, y: random"),
+    (REFUSED, "lambda x: x * n if x - 1 else x"),
+    (REFUSED, "lambda x: x * n if x * m == 0 else x"),
+)
+
+
 def _cases(seed: int) -> Cases:
-    """The functions in an order that the seed draws."""
-    names = list(FUNCTIONS)
-    Random(seed).shuffle(names)
-    return [(FUNCTIONS[name][0], (name,)) for name in sorted(names, key=lambda name: FUNCTIONS[name][0] == REFUSED)]
+    """The source of each function and the number of its arguments."""
+    random = Random(seed)
+    drawn = "x"
+    for _ in range(6):
+        drawn = random.choice(("(n - {})", "({} * y)", "(-{})", "(x + {})", "({} - m)", "({} * x)")).format(drawn)
+    found = []
+    for part, source in SOURCES:
+        source = source.replace("random", drawn)
+        for number in "nm":
+            source = re.sub(rf"\b{number}\b", str(random.choice((2, 3, 0.5, 0.25, 1.5, 5))), source)
+        found.append((part, (source, source.partition(":")[0].count(",") + 1)))
+    return found
 
 
-def _wrong(case: tuple[str], answer: Any) -> str | None:
-    (name,) = case
-    part, count, function = FUNCTIONS[name]
+def _wrong(case: tuple[str, tuple[str, int]], answer: Any) -> str | None:
+    part, (source, count) = case
+    name = source.partition(": ")[2]
     if part == REFUSED:
         return _wrong_decision(name, answer)
-    (written, calls) = answer
-    if calls != 1:
-        return f"{name}: the function ran {calls} times; tracing runs it once"
+    written, function = answer, eval(source, {})
     form = "a pair was expected, the list of rows and the name of the result"
     if type(written) is not tuple or len(written) != 2 or type(written[0]) is not list:
         return f"{name}: {form}, and it is {described(written)}"
     rows, result = written
-    values: dict[str, float] = {f"x{place}": number for place, number in enumerate((0.75, -1.5)[:count])}
+    drawn = unforeseen().uniform(-2, 2, count).tolist()
+    values: dict[str, float] = {f"x{place}": number for place, number in enumerate(drawn)}
     right_numbers = [Number(each) for each in values.values()]
     Number.done = 0
     right = float(function(*right_numbers))
@@ -101,7 +129,7 @@ def _wrong(case: tuple[str], answer: Any) -> str | None:
         values[target] = EVALUATE[operation](*[values[each] if type(each) is str else float(each) for each in operands])
     if type(result) is not str or result not in values:
         return f"{name}: the result is {described(result)}, which no row has made{listing}"
-    if not math.isclose(values[result], right, rel_tol=1e-9):
+    if not math.isclose(values[result], right, rel_tol=1e-9, abs_tol=1e-9):
         turned = "; a number on the left is the first operand" if part == "numbers on the left" and "-" in name else ""
         shown = ", ".join(f"x{place} = {float(each)}" for place, each in enumerate(right_numbers))
         return f"{name}: for {shown} the rows give {values[result]:.6g}, and the function {right:.6g}{turned}{listing}"
@@ -122,7 +150,7 @@ def _wrong_decision(name: str, answer: Any) -> str | None:
 
 
 def _judge(cases: Cases, answers: Any) -> Any:
-    said = dict(by_case(TRACE, cases, answers, _wrong))
+    said = dict(by_case(TRACE, [(case[0], case) for case in cases], answers, _wrong))
     if said["operators"] and not said[REFUSED]:
         said[REFUSED] = "it counts when the part 'operators' is right"
     if all(isinstance(answer, Fault) for answer in answers if type(answer) is not tuple) and said["operators"]:
