@@ -160,20 +160,6 @@ class _Number:
     def __init__(self, recording: _Recording, operand: Any) -> None:
         self._recording, self.operand = recording, operand
 
-    def __add__(self, other: Any) -> _Number:
-        return self._recording.record("add", self, other)
-
-    def __sub__(self, other: Any) -> _Number:
-        return self._recording.record("sub", self, other)
-
-    def __mul__(self, other: Any) -> _Number:
-        return self._recording.record("mul", self, other)
-
-    def __rsub__(self, other: Any) -> _Number:
-        return self._recording.record("sub", other, self)
-
-    __radd__, __rmul__ = __add__, __mul__
-
     def __float__(self) -> float:
         if type(self.operand) is str:
             self._recording.flush()
@@ -184,6 +170,12 @@ class _Number:
 
     def __repr__(self) -> str:
         return f"lazy({float(self)})"
+
+
+for _operation in OPERATIONS:
+    for _method, _turn in ((f"__{_operation}__", 1), (f"__r{_operation}__", -1)):
+        _write = lambda a, b, operation=_operation, turn=_turn: a._recording.record(operation, *(a, b)[::turn])  # noqa: E731
+        setattr(_Number, _method, _write)
 
 
 def lazy_numbers(run: Callable[[list[Row]], list[float]] = run_rows) -> Callable[[float], Any]:

@@ -26,26 +26,26 @@ Operand = Any  # ``(place,)`` of a value of the program, or a number or array th
 # values of a program are its arguments, and then those of its rows.
 Program = tuple[list[tuple[str, list[Operand]]], Operand]
 
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "power": np.power,
-    "negative": np.negative,
-    "greater": np.greater,
-    "less": np.less,
-    "greater_equal": np.greater_equal,
-    "less_equal": np.less_equal,
-    "equal": np.equal,
-    "sum": np.sum,
-    "sqrt": np.sqrt,
-    "where": np.where,
+# Of each operation, by its name in NumPy, the methods that write it down; those of the second place turn the operands.
+METHODS = {
+    "add": ("__add__", "__radd__"),
+    "subtract": ("__sub__", "__rsub__"),
+    "multiply": ("__mul__", "__rmul__"),
+    "divide": ("__truediv__", "__rtruediv__"),
+    "power": ("__pow__",),
+    "negative": ("__neg__",),
+    "greater": ("__gt__",),
+    "less": ("__lt__",),
+    "greater_equal": ("__ge__",),
+    "less_equal": ("__le__",),
+    "equal": ("__eq__",),
+    **{name: (name,) for name in ("sum", "sqrt", "exp")},
 }
+OPERATIONS: dict[str, Callable[..., Any]] = {name: getattr(np, name) for name in (*METHODS, "where")}
 
 
 class StandIn:
-    """Stands for an array while a function is traced: it can be computed with, and has no value."""
+    """Stands for an array while a function is traced: it can be computed with (`METHODS`), and has no value."""
 
     __array_ufunc__ = None  # so that NumPy leaves `array * stand_in` to us
     __hash__ = object.__hash__
@@ -60,62 +60,17 @@ class StandIn:
 
     __bool__ = __float__ = __int__ = __len__ = __iter__ = _refuse
 
-    def __add__(self, other: Any) -> StandIn:
-        return _applied("add", self, other)
-
-    __radd__ = __add__
-
-    def __mul__(self, other: Any) -> StandIn:
-        return _applied("multiply", self, other)
-
-    __rmul__ = __mul__
-
-    def __sub__(self, other: Any) -> StandIn:
-        return _applied("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> StandIn:
-        return _applied("subtract", other, self)
-
-    def __truediv__(self, other: Any) -> StandIn:
-        return _applied("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> StandIn:
-        return _applied("divide", other, self)
-
-    def __pow__(self, other: Any) -> StandIn:
-        return _applied("power", self, other)
-
-    def __neg__(self) -> StandIn:
-        return _applied("negative", self)
-
-    def __gt__(self, other: Any) -> StandIn:
-        return _applied("greater", self, other)
-
-    def __lt__(self, other: Any) -> StandIn:
-        return _applied("less", self, other)
-
-    def __ge__(self, other: Any) -> StandIn:
-        return _applied("greater_equal", self, other)
-
-    def __le__(self, other: Any) -> StandIn:
-        return _applied("less_equal", self, other)
-
-    def __eq__(self, other: object) -> StandIn:  # type: ignore[override]
-        return _applied("equal", self, other)
-
-    def sum(self) -> StandIn:
-        """The sum of all elements."""
-        return _applied("sum", self)
-
-    def sqrt(self) -> StandIn:
-        """The square root of each element."""
-        return _applied("sqrt", self)
-
 
 def _applied(operation: str, *operands: Any) -> StandIn:
     rows: list[Any] = next(each._rows for each in operands if isinstance(each, StandIn))
     rows.append((operation, [_operand(each, rows) for each in operands]))
     return StandIn(rows, len(rows) - 1)
+
+
+for _operation, _methods in METHODS.items():
+    for _method, _turn in zip(_methods, (1, -1), strict=False):
+        _write = lambda *operands, operation=_operation, turn=_turn: _applied(operation, *operands[::turn])  # noqa: E731
+        setattr(StandIn, _method, _write)
 
 
 def _operand(value: Any, rows: list[Any]) -> Operand:

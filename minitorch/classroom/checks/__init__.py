@@ -12,13 +12,7 @@ from .task import SEEDS, Task
 # The exercises in the order of the course, each with its tasks in the order of its notebook.
 EXERCISES: dict[str, tuple[Task, ...]] = {
     "01-eager": (eager.mean_squared_error, eager.first_bad, eager.observe, eager.unbroadcast),
-    "02-autograd": (
-        autograd.shares,
-        autograd.difference,
-        autograd.walk,
-        autograd.backward_pass,
-        autograd.saved,
-    ),
+    "02-autograd": (autograd.shares, autograd.difference, autograd.walk, autograd.backward_pass, autograd.saved),
     "03-graph": (graph.order, graph.run, graph.release, graph.backward),
     "04-tracing": (tracing.train, tracing.trace, tracing.signature, tracing.clipped, tracing.buckets),
     "05-deferred": (deferred.seen, deferred.lazy, deferred.key, deferred.descend, deferred.runs),
@@ -46,13 +40,7 @@ EXERCISES: dict[str, tuple[Task, ...]] = {
         primitives.lengths,
         primitives.mish,
     ),
-    "11-memory": (
-        memory.live_ranges,
-        memory.best_fit,
-        memory.may_overwrite,
-        memory.plan,
-        memory.checkpoints,
-    ),
+    "11-memory": (memory.live_ranges, memory.best_fit, memory.may_overwrite, memory.plan, memory.checkpoints),
 }
 TASKS: dict[str, Task] = {task.name: task for tasks in EXERCISES.values() for task in tasks}
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from ...asks import tracing as asks
 from ...asks.plain import Fault, described
 from ...asks.tracing import REFUSED
@@ -26,39 +28,6 @@ EVALUATE: dict[str, Callable[..., float]] = {
     "neg": lambda a: -a,
     "exp": math.exp,
 }
-
-
-class Number(float):
-    """A number that counts what is done with it."""
-
-    done = 0
-
-    def _counted(self, value: float) -> Number:
-        Number.done += 1
-        return Number(value)
-
-    def __add__(self, other: float) -> Number:
-        return self._counted(float(self) + float(other))
-
-    __radd__ = __add__
-
-    def __mul__(self, other: float) -> Number:
-        return self._counted(float(self) * float(other))
-
-    __rmul__ = __mul__
-
-    def __sub__(self, other: float) -> Number:
-        return self._counted(float(self) - float(other))
-
-    def __rsub__(self, other: float) -> Number:
-        return self._counted(float(other) - float(self))
-
-    def __neg__(self) -> Number:
-        return self._counted(-float(self))
-
-    def exp(self) -> Number:
-        """The exponential."""
-        return self._counted(math.exp(self))
 
 
 # The part and the source of each function; n and m are numbers that the seed draws, `random` is an expression.
@@ -107,9 +76,8 @@ def _wrong(case: tuple[str, tuple[str, int]], answer: Any) -> str | None:
     rows, result = written
     drawn = unforeseen().uniform(-2, 2, count).tolist()
     values: dict[str, float] = {f"x{place}": number for place, number in enumerate(drawn)}
-    right_numbers = [Number(each) for each in values.values()]
-    Number.done = 0
-    right = float(function(*right_numbers))
+    program = asks.traced(function, tuple(map(np.asarray, drawn)))
+    right, done = float(asks.run_program(program, [*map(np.asarray, drawn)])), len(program[0])  # type: ignore[arg-type]
     listing = "\n" + indented("\n".join(f"{row}" for row in rows))
     for row in rows:
         if type(row) is not tuple or len(row) != 3 or type(row[0]) is not str or type(row[2]) not in (list, tuple):
@@ -131,11 +99,11 @@ def _wrong(case: tuple[str, tuple[str, int]], answer: Any) -> str | None:
         return f"{name}: the result is {described(result)}, which no row has made{listing}"
     if not math.isclose(values[result], right, rel_tol=1e-9, abs_tol=1e-9):
         turned = "; a number on the left is the first operand" if part == "numbers on the left" and "-" in name else ""
-        shown = ", ".join(f"x{place} = {float(each)}" for place, each in enumerate(right_numbers))
+        shown = ", ".join(f"x{place} = {each:.6g}" for place, each in enumerate(drawn))
         return f"{name}: for {shown} the rows give {values[result]:.6g}, and the function {right:.6g}{turned}{listing}"
-    if len(rows) != Number.done:
-        more = "; a row is written for each operation, when it is met" if len(rows) < Number.done else ""
-        return f"{name}: {len(rows)} rows for {Number.done} operations{more}{listing}"
+    if len(rows) != done:
+        more = "; a row is written for each operation, when it is met" if len(rows) < done else ""
+        return f"{name}: {len(rows)} rows for {done} operations{more}{listing}"
     return None
 
 
