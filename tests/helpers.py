@@ -91,7 +91,9 @@ def examined(task: Task, answering: Callable[[Send], Send], seeds: Iterable[int]
     dialogue = task.examine(seeds)
 
     def send(message: Any) -> Any:
-        return json.loads(json.dumps(dialogue.send(json.loads(json.dumps(message, allow_nan=False))), allow_nan=False))
+        sent = json.dumps(dialogue.send(json.loads(json.dumps(message, allow_nan=False))), allow_nan=False)
+        assert sent != "null", "None is the end"
+        return json.loads(sent)
 
     answer, given = answering(send), None
     while True:

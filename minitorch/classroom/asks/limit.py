@@ -78,7 +78,7 @@ class Limited:
         """
         if self.send is None:
             raise RuntimeError("there is no judge to consult")
-        reply = decode(_undisturbed(partial(self.send, encode(Question(question)))))
+        (reply,) = decode(_undisturbed(partial(self.send, encode(Question(question)))))
         if isinstance(reply, Fault):
             raise ValueError(reply.text)
         return arrays(reply)

@@ -172,7 +172,7 @@ def _consulted(oracle: Oracle, message: Any) -> Generator[Any, Any, Any]:
             reply = oracle.reply(arrays(decode(message).what))
         except Exception as error:  # the question is not to be trusted to have any form
             reply = Fault(type(error).__name__, str(error))
-        message = yield encode(reply)
+        message = yield {"tuple": [encode(reply)]}  # and never None, which ends the examination
     return message if type(message) is dict and "fault" in message else {"tuple": [message, encode(oracle.seen)]}
 
 
