@@ -89,22 +89,22 @@ def task(
 
     def make(seed: int) -> list[Case]:
         made = list(cases(seed))
-        for part, arguments in made:
+        for part, arguments, *_ in made:
             if part not in parts:
                 raise ValueError(f"a case of {name} is for {part!r}, which is none of its parts: {', '.join(parts)}")
             if not isinstance(arguments, tuple):
                 raise ValueError(f"a case of {name} is a part and a tuple of arguments, and not {arguments!r}")
             if found := re.search(r'{"unknown": "([^"]*)', json.dumps(encode(arguments))):
                 raise ValueError(f"a case of {name} has {found[1]}, which is no plain data: make it in asks.py")
-        if missing := [part for part in parts if part not in {part for part, _ in made}]:
+        if missing := [part for part in parts if part not in {part for part, *_ in made}]:
             raise ValueError(f"no case of {name} is for {missing[0]!r}: its points would be for nothing")
         return made
 
     def verdicts(made: list[Case], answers: Any) -> Mapping[str, Verdict]:
-        said = dict(by_case(parts, [(part, (part, arguments)) for part, arguments in made], answers, _judged))
+        said = dict(by_case(parts, [(case[0], case[:2]) for case in made], answers, _judged))
         for each, scoring in scored.items():
             assert count is not None
-            right = (count(*case, answer) for case, answer in zip(made, answers, strict=True) if case[0] == each)
+            right = (count(*case[:2], answer) for case, answer in zip(made, answers, strict=True) if case[0] == each)
             said = played(said, each, scoring, right)
         return said
 
