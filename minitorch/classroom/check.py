@@ -22,6 +22,7 @@ from .checks.score import MIME, Count
 from .imports import quick_imports
 from .unrun import EXAMPLE, Stopped, why_missing
 
+BELOW = " " * 6  # before a reason that does not fit beside its points
 SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # of the kernel
 
 
@@ -203,14 +204,15 @@ def table(checked: Checked, width: int = 0) -> str:
     lines = [f"{checked.path}: {total:g} of {sum(row.of for row in rows):g} points"]
     for row in rows:
         head = f"  {row.task:<{names}}  {row.points:>4g} of {row.of:<3g}  "
-        space = " " * len(head)
         counted = [f"{part['name']}: {Count(**part['count'])}" for part in row.parts if part.get("count")]
-        for line in row.reason.splitlines() or counted or [""]:
-            # A listing is indented and stays as it is; a sentence is broken.
-            pieces = [line] if line.startswith(" ") else textwrap.wrap(line, max(width - len(head), 30)) or [""]
-            for piece in pieces:
-                lines.append(f"{head}{piece}".rstrip())
-                head = space
+        said = row.reason.splitlines() or counted or [""]
+        if len(said) == 1 and len(head) + len(said[0]) <= width:
+            lines.append((head + said[0]).rstrip())
+            continue
+        lines.append(head.rstrip())
+        for line in said:  # a listing is indented and stays as it is; a sentence is broken
+            pieces = [line] if line.startswith(" ") else textwrap.wrap(line, width - len(BELOW))
+            lines += [BELOW + piece for piece in pieces]
     if checked.stopped:
         lines.append(f"  {checked.stopped}")
     return "\n".join(lines)

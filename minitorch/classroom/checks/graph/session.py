@@ -73,9 +73,10 @@ class Computing:
             raise ValueError(f"compute got {len(operands)} values for the {len(node.inputs)} operands of {name}")
         for operand, value in zip(node.inputs, operands, strict=True):
             if value is None:
-                known = operand.params["name"] if operand in self.graph.inputs else ""
-                raise ValueError(f"{NOT_FED} {known}" if known else f"compute got None for an operand of {name}")
-            if not _same(value, self._values.get(operand)):
+                fed = operand.params["name"] if operand in self.graph.inputs else ""
+                raise ValueError(f"{NOT_FED} {fed}" if fed else f"compute got None for an operand of {name}")
+            known = self._values.get(operand)
+            if known is None or not isinstance(value, np.ndarray) or value.tobytes() != known.tobytes():
                 which = name_of(self.graph, everything.index(operand))
                 raise ValueError(f"compute got for {which}, an operand of {name}, what is not its value")
         self.seen.append(place)
@@ -83,10 +84,6 @@ class Computing:
             result: Array = np.asarray(node.primitive.evaluate(*operands, **node.params))
         self._values[node] = result
         return result
-
-
-def _same(value: object, known: Array | None) -> bool:
-    return isinstance(value, np.ndarray) and known is not None and value.tobytes() == known.tobytes()
 
 
 def _wrong_run(case: Any, answer: Any) -> str | None:

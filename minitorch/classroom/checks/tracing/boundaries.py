@@ -126,23 +126,12 @@ def _wrong_clipped(case: Any, answer: Any) -> str | None:
             why = "; one side was chosen while tracing, for all calls" if turned else ""
             zero = "; 0 * NaN is NaN: choose a side with `where`, not with a mask" if not norm else ""
             return f"{where}: {reason}{zero or why}"
-        if not _is_number(pair[1], float(norm)):
-            return f"{where}: the norm is {_shown(pair[1])}"
+        if reason := wrong_array(pair[1], np.asarray(norm), 1e-9):
+            return f"{where}: the norm is wrong: {reason}"
     if part == "nothing leaks" and alive:
         are = "stand-in is" if alive == 1 else "stand-ins are"
         return f"{alive} {are} alive when the trace is over: something outside of the function holds them"
     return None
-
-
-def _is_number(value: Any, right: float) -> bool:
-    array = getattr(value, "array", None)
-    number = float(array) if array is not None and array.shape == () else value
-    return type(number) is float and bool(np.isclose(number, right, rtol=1e-9))
-
-
-def _shown(value: Any) -> str:
-    array = getattr(value, "array", None)
-    return f"{float(array):.4g}" if array is not None and array.shape == () else described(value)
 
 
 clipped = Task(asks.clipped, CLIPPED, _limits, cases_with(CLIPPED, _wrong_clipped, with_part=True))
