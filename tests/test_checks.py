@@ -300,7 +300,7 @@ def test_calls_of_an_oracle_are_seen_by_the_judge_through_json_as_well() -> None
     task = consulting(Doubling)
 
     def right(double: Any) -> float:
-        return double(double(double(1.0)))  # type: ignore[no-any-return]
+        return double(double(double(1.0)))
 
     for score in (task(right), examined(task, partial(task.ask.answering, right), (5,))):
         assert score.points == 10, score
