@@ -307,58 +307,46 @@ def scales_the_wrong_way(a, b):
 
 
 @right("fusion.online_softmax")
-def goes_number_by_number(blocks):
-    largest, total = -math.inf, 0.0
-    for block in blocks:
-        for number in block:
-            if number > largest:
-                total = total * math.exp(largest - number) + 1.0
-                largest = number
-            else:
-                total += math.exp(number - largest)
-    return largest, total
-
-
-@wrong("fusion.online_softmax", says="when the largest number rises, the total so far has to be scaled")
-def never_scales(blocks):
-    largest, total = -math.inf, 0.0
-    for block in blocks:
-        largest = max(largest, *block)
-        total += sum(math.exp(number - largest) for number in block)
-    return largest, total
-
-
-@wrong("fusion.online_softmax", says="when the largest number rises, the total so far has to be scaled")
-def never_scales_number_by_number(blocks):
-    largest, total = -math.inf, 0.0
-    for block in blocks:
-        for number in block:
-            largest = max(largest, number)
+def goes_number_by_number(so_far, block):
+    largest, total = so_far
+    for number in block:
+        if number > largest:
+            total = total * math.exp(largest - number) + 1.0
+            largest = number
+        else:
             total += math.exp(number - largest)
     return largest, total
 
 
-@wrong("fusion.online_softmax", says="a block that has been passed is gone", points=9)
-def passes_twice(blocks):
-    kept = list(blocks)
-    largest = max((number for block in kept for number in block), default=-math.inf)
-    return largest, sum((math.exp(number - largest) for block in kept for number in block), 0.0)
+@wrong("fusion.online_softmax", says="when the largest number rises, the total so far has to be scaled", points=4)
+def never_scales(so_far, block):
+    largest = max(so_far[0], *block)
+    return largest, so_far[1] + sum(math.exp(number - largest) for number in block)
 
 
-@wrong("fusion.online_softmax", says="OverflowError", points=11)
-def subtracts_nothing(blocks):
-    largest, total = -math.inf, 0.0
-    for block in blocks:
-        largest = max(largest, *block)
-        total += sum(math.exp(number) for number in block)
-    return largest, total / math.exp(largest)
+@wrong("fusion.online_softmax", says="total is")
+def never_scales_number_by_number(so_far, block):
+    largest, total = so_far
+    for number in block:
+        largest = max(largest, number)
+        total += math.exp(number - largest)
+    return largest, total
 
 
 @wrong("fusion.online_softmax", says="largest is")
-def starts_at_zero(blocks):
-    largest, total = 0.0, 0.0
-    for block in blocks:
-        risen = max(largest, *block)
-        total = total * math.exp(largest - risen) + sum(math.exp(number - risen) for number in block)
-        largest = risen
-    return largest, total
+def forgets_what_was_before(so_far, block):
+    largest = max(block)
+    return largest, sum(math.exp(number - largest) for number in block)
+
+
+@wrong("fusion.online_softmax", says="OverflowError", points=7)
+def subtracts_nothing(so_far, block):
+    largest = max(so_far[0], *block)
+    total = so_far[1] * math.exp(so_far[0]) + sum(math.exp(number) for number in block)
+    return largest, total / math.exp(largest) if total else 0.0
+
+
+@wrong("fusion.online_softmax", says="largest is")
+def starts_at_zero(so_far, block):
+    largest = max(0.0, so_far[0], *block)
+    return largest, so_far[1] * math.exp(so_far[0] - largest) + sum(math.exp(number - largest) for number in block)

@@ -101,17 +101,10 @@ def forgets_again_and_again(graph):
     return plan
 
 
-@wrong("fusion.merge", says="exp(1000) is too large", points=4)
+@wrong("fusion.merge", says="it raises OverflowError", points=4)
 def does_not_subtract(a, b):
     largest = max(a[0], b[0])
     return largest, (a[1] * math.exp(a[0]) + b[1] * math.exp(b[0])) / math.exp(largest)
-
-
-@wrong("fusion.online_softmax", says="is gone: keep the pair, not the numbers", points=9)
-def keeps_the_blocks(blocks):
-    blocks = list(blocks)
-    largest = max(max(block) for block in blocks)
-    return largest, sum(math.exp(number - largest) for block in blocks for number in block)
 
 
 @right("fusion.generate")
@@ -151,15 +144,9 @@ def takes_the_order_from_whoever_calls(outputs):
 
 
 @wrong("fusion.generate", says="element 0 is", points=0)
-def writes_down_the_results(graph):
-    from minitorch.classroom.asks.fusion import numbers_for
-
-    values = dict(zip(graph.inputs, map(np.array, numbers_for(graph, "")), strict=True))
-    for node in graph.nodes:
-        values[node] = node.primitive.evaluate(*[values[each] for each in node.inputs], **node.params)
+def writes_down_results(graph):
     names = ", ".join(node.params["name"] for node in graph.inputs)
-    results = values[graph.outputs[0]].tolist()
-    return f"def kernel({names}, out):\n    for i in range(len(out)):\n        out[i] = {results}[i]"
+    return f"def kernel({names}, out):\n    for i in range(len(out)):\n        out[i] = {[0.5] * 5}[i]"
 
 
 @wrong("fusion.generate", says="the source uses math.interpreted", points=0)
@@ -207,49 +194,3 @@ def imports_from_math_in_the_source(graph):
     lines.append(f"out[i] = {value[graph.outputs[0]]}")
     head = f"from math import exp\n\ndef kernel({', '.join(inputs)}, out):\n    for i in range(len(out)):\n"
     return head + "".join(f"        {line}\n" for line in lines)
-
-
-@wrong("fusion.online_softmax", says="keep the pair, not the numbers", points=9)
-def copies_all_numbers(blocks):
-    numbers = [number for block in blocks for number in block]
-    largest = max(numbers)
-    return largest, sum(math.exp(number - largest) for number in numbers)
-
-
-@wrong("fusion.online_softmax", says="keep the pair, not the numbers", points=9)
-def copies_all_blocks_to_arrays(blocks):
-    row = np.concatenate([np.array(block) for block in blocks])
-    return float(row.max()), float(np.exp(row - row.max()).sum())
-
-
-@right("fusion.online_softmax")
-def keeps_a_pair_for_each_block(blocks):
-    pairs = []
-    for block in blocks:
-        row = np.array(block)
-        pairs.append((row.max(), np.exp(row - row.max()).sum()))
-    largest = max(top for top, _ in pairs)
-    return float(largest), float(sum(total * math.exp(top - largest) for top, total in pairs))
-
-
-@right("fusion.online_softmax")
-def prints_every_block(blocks):
-    largest, total = -math.inf, 0.0
-    for block in blocks:
-        print("a block", block, "after", largest, total)
-        risen = max(largest, *block)
-        total = total * math.exp(largest - risen) + sum(math.exp(number - risen) for number in block)
-        largest = risen
-    return largest, total
-
-
-@wrong("fusion.online_softmax", says="must leave `tracemalloc` alone", points=9)
-def stops_the_measuring(blocks):
-    import tracemalloc
-
-    tracemalloc.stop()
-    numbers = [number for block in blocks for number in block]
-    largest = max(numbers)
-    total = sum(math.exp(number - largest) for number in numbers)
-    tracemalloc.start()
-    return largest, total

@@ -14,7 +14,7 @@ from ...asks import fusion as asks
 from ...asks.fusion import operations
 from ...asks.plain import described
 from ..smaller import indented
-from ..task import Task, by_case
+from ..task import Task, cases_with
 from .graphs import CHAIN, DIAMOND, SOFTMAX, Cases, random_kernels, text_of
 from .measure import bytes_of, reference
 
@@ -80,5 +80,5 @@ kernel_bytes = Task(
     asks.kernel_bytes,
     BYTES,
     _kernels,
-    lambda cases, answers: by_case(BYTES, cases, answers, _wrong_bytes),
+    cases_with(BYTES, _wrong_bytes),
 )
