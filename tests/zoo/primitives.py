@@ -53,39 +53,39 @@ def calls_numpy(x):
     return x * np.minimum(np.maximum(x + 3.0, 0.0), 6.0) / 6.0
 
 
-# --- softplus ---------------------------------------------------------------------------------------------------
+# --- asinh ------------------------------------------------------------------------------------------------------
 
 
-@right("primitives.softplus")
-def chooses_a_side(x):
-    low, high = where(x < 0.0, x, 0.0), where(x < 0.0, 0.0, x)
-    return where(x < 0.0, log1p(exp(low)), high + log1p(exp(-high)))
+@right("primitives.asinh")
+def multiplies_by_the_ratio(x):
+    a = maximum(x, -x)
+    root = sqrt(1.0 + a * a)
+    return x / a * log1p(a + a * (a / (root + 1.0)))
 
 
-@wrong("primitives.softplus", says="let the exponential see a number that is never large", points=5)
-def takes_the_left_form(x):
-    return log1p(exp(x))
+@wrong("primitives.asinh", says="let the logarithm see the absolute value", points=4)
+def takes_the_formula(x):
+    return log(x + sqrt(x * x + 1.0))
 
 
-@wrong("primitives.softplus", says="log1p(t) is log(1 + t) without that sum")
-def adds_one_before_the_logarithm(x):
-    return maximum(x, 0.0) + log(1.0 + exp(-absolute(x)))
+@wrong("primitives.asinh", says="log1p(t) is log(1 + t) without that sum", points=11)
+def turns_the_sign_alone(x):
+    a = absolute(x)
+    found = log(a + sqrt(a * a + 1.0))
+    return where(x < 0.0, -found, found)
 
 
-@wrong("primitives.softplus", says="the way back multiplied 0 by infinity", points=10)
-def chooses_after_the_overflow(x):
-    return where(x < 20.0, log1p(exp(x)), x)
+@wrong("primitives.asinh", says="without a difference", points=11)
+def subtracts_one_from_the_root(x):
+    a = absolute(x)
+    found = log1p(a + (sqrt(a * a + 1.0) - 1.0) + 0.0 * a)
+    return where(x < 0.0, -found, found)
 
 
-@wrong("primitives.softplus", says="the value for x", points=0)
-def takes_the_maximum_alone(x):
-    return maximum(x, 0.0)
-
-
-@wrong("primitives.softplus", says="log1p(t) is log(1 + t) without that sum", points=5)
-def treats_the_ends_apart(x):
-    low, middle = where(x < -19.0, x, -19.0), where(x < 20.0, where(x > -19.0, x, 0.0), 0.0)
-    return where(x < -19.0, exp(low), where(x < 20.0, log(1.0 + exp(middle)), x))
+@wrong("primitives.asinh", says="the value for x", points=0)
+def forgets_the_sign(x):
+    a = absolute(x)
+    return log1p(a + a * a / (1.0 + sqrt(a * a + 1.0)))
 
 
 # --- layer_norm -------------------------------------------------------------------------------------------------
@@ -213,6 +213,11 @@ def bounds_with_a_maximum(x):
 @wrong("primitives.mish", says="the way back multiplied 0 by infinity", points=12)
 def is_short_and_overflows(x):
     return x * tanh(log1p(exp(x)))
+
+
+@wrong("primitives.mish", says="also in a branch of `where` that is not taken", points=12)
+def chooses_after_the_overflow(x):
+    return x * where(x < 20.0, tanh(log1p(exp(x))), 1.0)
 
 
 @wrong("primitives.mish", says="which is none of the operations of this notebook", points=0)

@@ -205,7 +205,25 @@ def takes_the_mean_of_means(a, b):
     return count, (a[1] + b[1]) / 2, a[2] + b[2] + gap * gap * a[0] * b[0] / count
 
 
-@wrong("reductions.merge_moments", says="two blocks of nothing are nothing", points=10)
+@wrong("reductions.merge_moments", says="a weighted mean is rounded", points=10)
+def weighs_the_means(a, b):
+    count = a[0] + b[0]
+    if not count:
+        return 0, 0.0, 0.0
+    gap = b[1] - a[1]
+    return count, (a[0] * a[1] + b[0] * b[1]) / count, a[2] + b[2] + gap * gap * a[0] * b[0] / count
+
+
+@wrong("reductions.merge_moments", says="a weighted mean is rounded", points=10)
+def shifts_to_the_weighted_mean(a, b):
+    count = a[0] + b[0]
+    if not count:
+        return 0, 0.0, 0.0
+    mean = (a[0] * a[1] + b[0] * b[1]) / count
+    return count, mean, sum(squares + n * (middle - mean) ** 2 for n, middle, squares in (a, b))
+
+
+@wrong("reductions.merge_moments", says="merging (0, 0, 0) and (0, 0, 0): it raises ZeroDivisionError", points=10)
 def divides_by_no_numbers(a, b):
     count, gap = a[0] + b[0], b[1] - a[1]
     return count, a[1] + gap * b[0] / count, a[2] + b[2] + gap * gap * a[0] * b[0] / count

@@ -327,6 +327,22 @@ def knows_ones_and_zeros():
     return Rules(Rule(x * 1, x), Rule(x / 1, x), Rule(x - 0, x), Rule(x + -0.0, x))
 
 
+@wrong("rewriting.laws", says="and no others", points=16)
+def adds_a_law_that_nobody_asked_for():
+    x, y = wildcard("x"), wildcard("y")
+    return Rules(
+        Rule(x * 1, x),
+        Rule(x / 1, x),
+        Rule(x * -1, -x),
+        Rule(op.neg(-x), x),
+        Rule(x - -y, x + y),
+        Rule(x - 0, x),
+        Rule(x + -0.0, x),
+        Rule(x * 0, 0, where=integers("x")),
+        Rule(x - x, 0, where=integers("x")),
+    )
+
+
 @wrong("rewriting.laws", says="an empty table is no achievement", points=0)
 def has_no_laws():
     return Rules()

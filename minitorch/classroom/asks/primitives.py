@@ -212,7 +212,7 @@ def written(call: Limited, case: tuple[str, Any]) -> Any:
 
 
 hard_swish = asks("primitives.hard_swish", NEEDS)(written)
-softplus = asks("primitives.softplus", NEEDS)(written)
+asinh = asks("primitives.asinh", NEEDS)(written)
 layer_norm = asks("primitives.layer_norm", NEEDS)(written)
 lengths = asks("primitives.lengths", NEEDS)(written)
 mish = asks("primitives.mish", NEEDS)(written)

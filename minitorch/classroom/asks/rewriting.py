@@ -45,6 +45,6 @@ def _rewritten(laws: Any, text: str) -> str:
 
 
 @asks("rewriting.laws", NEEDS)
-def laws(call: Limited, case: tuple[str, Any]) -> Any:
+def laws(call: Limited, case: tuple[str, str]) -> Any:
     """An expression, which is rewritten by the student's table."""
-    return limited(partial(_rewritten, call.function, case[1][0]), call.seconds)
+    return limited(partial(_rewritten, call.function, case[1]), call.seconds)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .functions import hard_swish, layer_norm, lengths, mish, softplus
+from .functions import asinh, hard_swish, layer_norm, lengths, mish
 
-__all__ = ["hard_swish", "layer_norm", "lengths", "mish", "softplus"]
+__all__ = ["asinh", "hard_swish", "layer_norm", "lengths", "mish"]

@@ -13,7 +13,8 @@ from ...asks import primitives as asks
 from ...asks.ask import Ask
 from ...asks.plain import Array
 from ..golf import Golf, played
-from ..task import Task, Verdict, by_case
+from ..samples import unforeseen
+from ..task import Task, Verdict, cases_with
 from .written import Formula, Written, unlike, written
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -49,7 +50,7 @@ class Operator:
         gradient: of the sum of its values, by the argument.
         draws: how the numbers of each part are drawn.
         hint: ``(x, found) -> the misconception`` behind wrong values, or "".
-        slope: the misconception behind wrong gradients.
+        slope: the misconception behind wrong gradients that are numbers.
         relative, absolute: tolerances.
     """
 
@@ -57,7 +58,7 @@ class Operator:
     gradient: Formula
     draws: Mapping[str, Draw]
     hint: Callable[[Array, Array], str]
-    slope: str
+    slope: str = ""
     relative: float = 1e-4
     absolute: float = 1e-7
 
@@ -67,25 +68,20 @@ class Operator:
         found = written(answer)
         if isinstance(found, str):
             return found
-        if part == KERNEL:
-            return self._kernels(found)
-        x = self.draws[part](found.random, tuple(shape))
+        x = self.draws[part](unforeseen(), tuple(shape))
         values, slopes = found.run(x)
         right = self.value(x)
         if reason := unlike(values, right, x, "the value", self.relative, self.absolute):
             why = self.hint(x, values) if values.shape == right.shape else ""
             return f"{reason}{why and '; ' + why}{found.listing}"
+        if part == KERNEL and found.kernels != 1:
+            return f"{found.kernels} kernels, and one can do it: look for values that rows share{found.listing}"
         if part != GRADIENTS:
             return None
         if reason := unlike(slopes, self.gradient(x), x, "the gradient", 10 * self.relative, 100 * self.absolute):
-            return f"{reason}; {self.slope}{found.listing}"
+            why = found.indeterminate if np.isnan(slopes).any() else self.slope
+            return f"{reason}{why and '; ' + why}{found.listing}"
         return None
-
-    def _kernels(self, found: Written) -> str | None:
-        reason = self.wrong(("right numbers", found.graph.inputs[0].shape), found.text)
-        if reason or found.kernels == 1:
-            return reason
-        return f"{found.kernels} kernels, and one can do it: look for values that rows share{found.listing}"
 
 
 def _task(
@@ -93,12 +89,13 @@ def _task(
 ) -> Task:
     def make(seed: int) -> Cases:
         random = Random(seed)
-        return [(part, list(shape)) for part in parts for shape in (shapes(random) if part != KERNEL else [(16, 32)])]
+        return [(part, list(shape)) for part in parts for shape in shapes(random)]
 
-    def judge(cases: Cases, answers: Any) -> Mapping[str, Verdict]:
-        return by_case(parts, [(part, (part, shape)) for part, shape in cases], answers, operator.wrong)
+    return Task(ask, parts, make, cases_with(parts, operator.wrong, with_part=True, about=_about))
 
-    return Task(ask, parts, make, judge)
+
+def _about(case: tuple[str, Any]) -> str:
+    return f"x of shape {case[1]}"
 
 
 def _lists(random: Random) -> list[tuple[int, ...]]:
@@ -138,42 +135,39 @@ hard_swish = _task(
     _lists,
 )
 
-# --- softplus ---------------------------------------------------------------------------------------------------
+# --- asinh ------------------------------------------------------------------------------------------------------
 
 
-def _softplus(x: Array) -> Array:
-    return np.logaddexp(0, x)
-
-
-def _sigmoid(x: Array) -> Array:
-    return np.exp(-np.logaddexp(0, -x))
-
-
-def _softplus_hint(x: Array, found: Array) -> str:
-    if not np.isfinite(found).all():
-        return "exp(1000) is infinite: let the exponential see a number that is never large"
-    if np.any((x < -5) & (_softplus(x) > 1e-12) & (np.abs(found - _softplus(x)) > 1e-4 * _softplus(x))):
+def _asinh_hint(x: Array, found: Array) -> str:
+    off = np.abs(found - np.arcsinh(x)) > 1e-4 * np.abs(np.arcsinh(x))
+    if np.all(x[off] < -5):
         return (
-            "1 + exp(-20) is 1 in float32 and its logarithm 0, and of exp(-10) few digits are left in 1 + exp(-10): "
-            "log1p(t) is log(1 + t) without that sum"
+            "far below zero x and the root cancel: asinh(-x) is -asinh(x), so let the logarithm see the absolute "
+            "value, and turn the sign round afterwards"
+        )
+    if np.all(np.abs(x[off]) < 0.1):
+        return (
+            "1 + 1e-6 keeps few digits of 1e-6, and its logarithm no more: log1p(t) is log(1 + t) without that sum, "
+            "and sqrt(a * a + 1) - 1 is a * a / (1 + sqrt(a * a + 1)) without a difference"
         )
     return ""
 
 
-INDETERMINATE = (
-    "the way back multiplied 0 by infinity: what overflows in a branch that is not taken overflows in its gradient, too"
-)
+def tiny(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Numbers near zero, on both sides."""
+    found: Array = 10 ** random.uniform(-6, -2, shape) * random.choice([-1.0, 1.0], shape)
+    return found.astype(np.float32).astype(np.float64)
 
-SOFTPLUS = {"right numbers": 5, "far from zero": 5, GRADIENTS: 5}
-softplus = _task(
-    asks.softplus,
-    SOFTPLUS,
+
+ASINH = {"right numbers": 4, "far from zero": 4, "near zero": 4, GRADIENTS: 3}
+asinh = _task(
+    asks.asinh,
+    ASINH,
     Operator(
-        _softplus,
-        _sigmoid,
-        {"right numbers": near, "far from zero": beyond, GRADIENTS: both},
-        _softplus_hint,
-        INDETERMINATE,
+        np.arcsinh,
+        lambda x: 1 / np.sqrt(1 + x * x),
+        {"right numbers": near, "far from zero": beyond, "near zero": tiny, GRADIENTS: both},
+        _asinh_hint,
         absolute=1e-30,
     ),
     _lists,
@@ -238,9 +232,8 @@ def _norm_cases(seed: int) -> Cases:
 _NORM = Operator(
     _layer_norm,
     _layer_norm,
-    {"square matrices": near, "other matrices": _some_flat, "right numbers": near, "far from zero": _far},
+    {"square matrices": near, "other matrices": _some_flat, "far from zero": _far, KERNEL: near},
     _norm_hint,
-    "",
     relative=1e-3,
     absolute=1e-4,
 )
@@ -248,7 +241,7 @@ layer_norm = Task(
     asks.layer_norm,
     LAYER_NORM,
     _norm_cases,
-    lambda cases, answers: by_case(LAYER_NORM, [(part, (part, shape)) for part, shape in cases], answers, _NORM.wrong),
+    cases_with(LAYER_NORM, _NORM.wrong, with_part=True, about=_about),
 )
 
 # --- lengths ----------------------------------------------------------------------------------------------------
@@ -296,7 +289,7 @@ def _wrong_length(case: tuple[str, Any], answer: Any) -> str | None:
         return reason if part == "rows of zeros" else _LENGTH.wrong(case, answer)
     found = written(answer)
     assert isinstance(found, Written)
-    x = _some_zero(found.random, tuple(shape))
+    x = _some_zero(unforeseen(), tuple(shape))
     _, slopes = found.run(x)
     if reason := unlike(slopes, _directions(x), x, "the gradient", 1e-3, 1e-4):
         return (
@@ -315,7 +308,7 @@ lengths = Task(
     asks.lengths,
     LENGTHS,
     _length_cases,
-    lambda cases, answers: by_case(LENGTHS, [(part, (part, shape)) for part, shape in cases], answers, _wrong_length),
+    cases_with(LENGTHS, _wrong_length, with_part=True, about=_about),
 )
 
 # --- mish -------------------------------------------------------------------------------------------------------
@@ -323,7 +316,7 @@ lengths = Task(
 
 def _ratio(x: Array) -> Array:
     """tanh(softplus(x))."""
-    return np.tanh(_softplus(x))
+    return np.tanh(np.logaddexp(0, x))
 
 
 def _mish(x: Array) -> Array:
@@ -331,7 +324,7 @@ def _mish(x: Array) -> Array:
 
 
 def _mish_slope(x: Array) -> Array:
-    found: Array = _ratio(x) + x * (1 - _ratio(x) ** 2) * _sigmoid(x)
+    found: Array = _ratio(x) + x * (1 - _ratio(x) ** 2) * np.exp(-np.logaddexp(0, -x))
     return found
 
 
@@ -353,7 +346,6 @@ _MISH = Operator(
     _mish_slope,
     {"right numbers": near, "far from zero": beyond, GRADIENTS: both, "few primitives": both},
     _mish_hint,
-    INDETERMINATE,
     absolute=1e-11,
 )
 
@@ -364,7 +356,7 @@ def _mish_cases(seed: int) -> Cases:
 
 
 def _judge_mish(cases: Cases, answers: Any) -> Mapping[str, Verdict]:
-    said = by_case(MISH, [(part, (part, shape)) for part, shape in cases], answers, _MISH.wrong)
+    said = cases_with(MISH, _MISH.wrong, with_part=True, about=_about)(cases, answers)
     last = written(answers[-1])
     counts = [last.primitives] if isinstance(last, Written) else []
     return played(said, "few primitives", FEWEST, counts, after=["right numbers", "far from zero", GRADIENTS])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -32,20 +31,9 @@ GIVEN = (
 
 @dataclass(frozen=True)
 class Written:
-    """A graph of one value.
+    """A graph of one value."""
 
-    Attributes:
-        text: as it came.
-        graph: the same.
-    """
-
-    text: str
     graph: Graph
-
-    @property
-    def random(self) -> np.random.Generator:
-        """What draws the numbers: others for every text, so none can have been known."""
-        return np.random.default_rng(crc32(self.text.encode()))
 
     def __call__(self, *tensors: Tensor) -> Any:
         """Run it, node by node."""
@@ -76,6 +64,13 @@ class Written:
         return sum(node.primitive not in UNCOUNTED for node in self.graph.nodes)
 
     @property
+    def indeterminate(self) -> str:
+        """Why a gradient is NaN."""
+        taken = any(node.primitive is P.where for node in self.graph.nodes)
+        branch = ", also in a branch of `where` that is not taken," if taken else ""
+        return f"the way back multiplied 0 by infinity: what overflows in the function{branch} has an infinite slope"
+
+    @property
     def listing(self) -> str:
         """The graph as it stands in a reason."""
         return f"\n{indented(str(self.graph))}"
@@ -91,7 +86,7 @@ def written(answer: Any) -> Written | str:
     for node in graph.nodes:
         if node.primitive not in (*GIVEN, *UNCOUNTED):
             return f"the graph has {node.primitive.name}, which is none of the operations of this notebook"
-    return Written(answer, graph)
+    return Written(graph)
 
 
 def unlike(found: Array, right: Array, x: Array, what: str, relative: float, absolute: float) -> str | None:

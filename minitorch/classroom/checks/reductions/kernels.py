@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import prod
 from random import Random
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from ...asks.ask import Ask
 from ...asks.plain import Array
 from ...asks.reductions import counted
 from ..golf import Golf, played
-from ..task import Task, Verdict, by_case
+from ..samples import unforeseen
+from ..task import Task, Verdict, cases_with
 from .machine import Arrays, run
 
 REGISTERS = 8
@@ -74,16 +74,16 @@ class Kernel:
     once: tuple[str, ...] = ()
 
     def wrong(self, case: tuple[str, Mapping[str, Any]], text: Any) -> str | None:
-        """Why a record is wrong; None if it is right. Its numbers depend on it, so it cannot have known them."""
+        """Why a record is wrong; None if it is right. It is there before the numbers that it is run on."""
         part, shapes = case
-        random = np.random.default_rng(crc32(text.encode()) if type(text) is str else 0)
+        random = unforeseen()
         arrays = {
             name: np.zeros(prod(shape)) if name in ("out", "scratch") else self.draws[part](random, prod(shape))
             for name, shape in shapes.items()
         }
         right = self.right({name: array.reshape(shapes[name]) for name, array in arrays.items()})
         results = tuple(name for name in arrays if name in ("out", "scratch"))
-        where = ", ".join(f"{name} of shape {list(shape)}" for name, shape in shapes.items())
+        where = _about(case)
         if reason := run(text, arrays, results):
             return f"{reason}; {where}"
         out = arrays["out"]
@@ -115,10 +115,11 @@ def _task(ask: Ask, parts: Mapping[str, int], kernel: Kernel, shapes: Callable[[
         sizes = (LONG, random.randint(3, 7), random.randint(8, 20))
         return [(part, {name: list(shape) for name, shape in shapes(n).items()}) for part in parts for n in sizes]
 
-    def judge(cases: Cases, answers: Any) -> Mapping[str, Verdict]:
-        return by_case(parts, [(part, (part, given)) for part, given in cases], answers, kernel.wrong)
+    return Task(ask, parts, make, cases_with(parts, kernel.wrong, with_part=True, about=_about))
 
-    return Task(ask, parts, make, judge)
+
+def _about(case: tuple[str, Mapping[str, Any]]) -> str:
+    return ", ".join(f"{name} of shape {list(shape)}" for name, shape in case[1].items())
 
 
 def _row(out: int | None = None) -> Callable[[int], Mapping[str, Any]]:
@@ -330,7 +331,7 @@ def _attention_cases(seed: int) -> Cases:
 
 
 def _judge_attention(cases: Cases, answers: Any) -> Mapping[str, Verdict]:
-    said = by_case(ATTENTION, [(part, (part, given)) for part, given in cases], answers, _ROW.wrong)
+    said = cases_with(ATTENTION, _ROW.wrong, with_part=True, about=_about)(cases, answers)
     counts = (
         counted(answer).accesses for (part, _), answer in zip(cases, answers, strict=True) if part == "few accesses"
     )

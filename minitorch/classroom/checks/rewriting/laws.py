@@ -18,7 +18,8 @@ from .passes import changed, legal
 
 LAWS = {"laws of one": 4, "negation": 4, "the right zero": 4, "with a condition": 4, "no law that fails": 4}
 
-# The part, the type, an expression, and how many operations a law leaves of it; then expressions to be left alone.
+# The part, the type, an expression, and how many operations a law leaves of it; then expressions to be left alone: no
+# law holds for them, or none that was asked for.
 WANTED = (
     ("laws of one", "float", ("%0 = mul(x, 1.0)",), 0),
     ("laws of one", "float", ("%0 = div(x, 1.0)",), 0),
@@ -38,6 +39,7 @@ TEMPTING = (
     (("%0 = mul(x, y)", "%1 = div(%0, y)"), "x * y may overflow, and y may be 0"),
     (("%0 = sqrt(x)", "%1 = mul(%0, %0)"), "the root is rounded, and that of -1 is NaN"),
 )
+UNASKED = (("%0 = abs(x)", "%1 = abs(%0)"), ("%0 = mul(x, -1.0)",))
 _NUMBERS = (1.0, float("nan"), float("inf"), -1.0, 2.0, 0.0, -0.0, 3e38, 1e-3, float("-inf"), 0.1, 7.0)
 
 
@@ -48,14 +50,18 @@ def _text(kind: str, lines: tuple[str, ...]) -> str:
 FLOATS, INTEGERS = ("f32", "f64"), ("i32", "i64", "i8")
 
 
+ROWS: tuple[tuple[str, str, tuple[str, ...], int, str], ...] = (
+    *((*row, "") for row in WANTED),
+    *(("no law that fails", "float", lines, -1, why) for lines, why in TEMPTING),
+    *(("no law that fails", "float", lines, -1, "") for lines in UNASKED),
+)
+
+
 def _tables(seed: int) -> list[tuple[str, Any]]:
+    """The expressions alone: what becomes of them is for the student's table to say."""
     random = Random(seed)
-
-    def text(kind: str, lines: tuple[str, ...]) -> str:
-        return _text(random.choice(FLOATS if kind == "float" else INTEGERS), lines)
-
-    found: list[tuple[str, Any]] = [(part, (text(kind, lines), left, "")) for part, kind, lines, left in WANTED]
-    return found + [("no law that fails", (text("float", lines), -1, why)) for lines, why in TEMPTING]
+    kinds = {"float": FLOATS, "int": INTEGERS}
+    return [("an expression", _text(random.choice(kinds[kind]), lines)) for _, kind, lines, _, _ in ROWS]
 
 
 def _pairs(dtype: Any) -> Iterator[list[Array]]:
@@ -82,17 +88,20 @@ def _wrong(case: tuple[str, int, str], answer: Any) -> str | None:
     after, _ = legal(before, answer)
     if after is not None and before.inputs[0].dtype.is_floating_point and (found := refutation(before, after)):
         return f"a law changes {expression}: {found}{why and ' (' + why + ')'}"
-    after_or_none, reason = changed(before, answer)
-    if after_or_none is None:
+    new, reason = changed(before, answer)
+    if new is None:
         return f"{expression}: {reason}"
-    count = DEAD_CODE(after_or_none).count().total()
-    if left >= 0 and count > left:
+    count = DEAD_CODE(new).count()
+    if left >= 0 and count.total() > left:
         return f"{expression} is still there, though a law makes it {'x' if not left else 'shorter'} or a number"
+    if left < 0 and count != before.count():
+        return f"{expression} was rewritten: the laws asked for are those of the list that hold, and no others"
     return None
 
 
 def _judge(cases: list[tuple[str, Any]], answers: Any) -> Any:
-    said = dict(by_case(LAWS, cases, answers, _wrong))
+    rows = [(part, (text, left, why)) for (part, _, _, left, why), (_, text) in zip(ROWS, cases, strict=True)]
+    said = dict(by_case(LAWS, rows, answers, _wrong))
     if all(said[part] for part in LAWS if part != "no law that fails") and not said["no law that fails"]:
         said["no law that fails"] = "no law of the others holds yet, and an empty table is no achievement"
     return said
