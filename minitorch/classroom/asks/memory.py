@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import primitives as P
 from ...graph import Graph
-from ...ir import Node
+from ...ir import INPUT, Node
 from .ask import asks, call_with_arguments
 from .limit import Limited
 from .needs import Needs
@@ -28,8 +28,8 @@ def is_view(node: Node) -> bool:
 
 
 def is_buffer(node: Node) -> bool:
-    """Whether a run has to find memory for the value of a node: it is no view, and no number of the program."""
-    return not is_view(node) and node.primitive is not P.constant
+    """Whether a run has to find memory for a value: it is no input, no view, and no number of the program."""
+    return not is_view(node) and node.primitive not in (INPUT, P.constant)
 
 
 # --- the tasks --------------------------------------------------------------------------------------------------
@@ -60,5 +60,6 @@ def may_overwrite(call: Limited, case: tuple[str, str]) -> Any:
 
 
 best_fit = asks("memory.best_fit", NEEDS)(call_with_arguments)
-plan = asks("memory.plan", NEEDS, seconds=4.0)(call_with_arguments)  # it may search
-checkpoints = asks("memory.checkpoints", NEEDS)(call_with_arguments)
+# They may search:
+plan = asks("memory.plan", NEEDS, seconds=4.0)(call_with_arguments)
+checkpoints = asks("memory.checkpoints", NEEDS, seconds=4.0)(call_with_arguments)

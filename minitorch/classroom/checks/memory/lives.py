@@ -14,7 +14,7 @@ from ...asks import memory as asks
 from ...asks.memory import ELEMENTWISE, is_buffer, is_view
 from ...asks.plain import described
 from ..smaller import indented
-from ..task import Task, by_case
+from ..task import Task, cases_with
 
 Cases = list[tuple[str, str]]
 
@@ -85,6 +85,10 @@ TWICE = text_of(
 RETURNED = text_of("%0 = exp(x)", "%1 = reshape(%0, shape=[6])", "%2 = neg(y)", "%1, %2")
 
 
+def _about(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _ranges(seed: int) -> Cases:
     random = Random(seed)
     return [
@@ -141,12 +145,7 @@ def _why(graph: Graph, node: Node, given: tuple[int, int]) -> str:
     return "; it ends with the last step that reads it"
 
 
-live_ranges = Task(
-    asks.live_ranges,
-    RANGES,
-    _ranges,
-    lambda cases, answers: by_case(RANGES, cases, answers, _wrong_ranges),
-)
+live_ranges = Task(asks.live_ranges, RANGES, _ranges, cases_with(RANGES, _wrong_ranges, about=_about))
 
 # --- may_overwrite ----------------------------------------------------------------------------------------------
 
@@ -235,9 +234,4 @@ def _why_not(graph: Graph, node: Node, operand: Node) -> str:
     return "it reads the same memory through a view as well, in another order"
 
 
-may_overwrite = Task(
-    asks.may_overwrite,
-    OVERWRITE,
-    _overwrites,
-    lambda cases, answers: by_case(OVERWRITE, cases, answers, _wrong_overwrites),
-)
+may_overwrite = Task(asks.may_overwrite, OVERWRITE, _overwrites, cases_with(OVERWRITE, _wrong_overwrites, about=_about))

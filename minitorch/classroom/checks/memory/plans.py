@@ -9,7 +9,7 @@ from typing import Any
 from ...asks import memory as asks
 from ...asks.plain import described
 from ..golf import Golf, played
-from ..task import Task, Verdict, by_case
+from ..task import Task, Verdict, cases_with
 
 Buffer = tuple[int, int, int]  # KiB, the first step and the last in which it lives
 Case = tuple[str, tuple[list[Buffer]]]
@@ -41,6 +41,10 @@ def in_gaps(buffers: Sequence[Buffer]) -> list[int]:
     return offsets
 
 
+def _about(arguments: tuple[list[Buffer]]) -> str:
+    return f"buffers {arguments[0]}"
+
+
 def wrong_plan(buffers: Sequence[Buffer], answer: Any) -> str | None:
     """Why offsets are no plan; None if they are one."""
     if type(answer) is not list or len(answer) != len(buffers) or not all(type(each) is int for each in answer):
@@ -52,6 +56,11 @@ def wrong_plan(buffers: Sequence[Buffer], answer: Any) -> str | None:
             if meet(one, other) and answer[i] < answer[j] + other[0] and answer[j] < answer[i] + one[0]:
                 return f"{_overlap(j, other, answer[j])} and {_overlap(i, one, answer[i])} overlap{_when(one, other)}"
     return None
+
+
+def _wrong_offsets(arguments: tuple[list[Buffer]], answer: Any) -> str | None:
+    reason = wrong_plan(*arguments, answer)
+    return f"{reason}; {_about(arguments)}" if reason else None
 
 
 def _overlap(number: int, buffer: Buffer, offset: int) -> str:
@@ -100,11 +109,10 @@ def _fits(seed: int) -> list[Case]:
     ]
 
 
-def _wrong_fit(case: Case, answer: Any) -> str | None:
-    _, (buffers,) = case
-    reason = wrong_plan(buffers, answer)
-    if reason:
-        return f"{reason}; buffers {buffers}"
+def _wrong_fit(arguments: tuple[list[Buffer]], answer: Any) -> str | None:
+    (buffers,) = arguments
+    if reason := _wrong_offsets(arguments, answer):
+        return reason
     right = in_gaps(buffers)
     if answer == right:
         return None
@@ -121,12 +129,7 @@ def _wrong_fit(case: Case, answer: Any) -> str | None:
     return f"buffer {number} begins at {mine}, and best fit puts it at {best}: {why}; buffers {buffers}"
 
 
-best_fit = Task(
-    asks.best_fit,
-    BEST_FIT,
-    _fits,
-    lambda cases, answers: by_case(BEST_FIT, [(part, (part, given)) for part, given in cases], answers, _wrong_fit),
-)
+best_fit = Task(asks.best_fit, BEST_FIT, _fits, cases_with(BEST_FIT, _wrong_fit, about=_about))
 
 # --- plan -------------------------------------------------------------------------------------------------------
 
@@ -163,11 +166,7 @@ def _plans(seed: int) -> list[Case]:
 
 
 def _judge_plans(cases: list[Case], answers: Any) -> Mapping[str, Verdict]:
-    def wrong(buffers: list[Buffer], answer: Any) -> str | None:
-        reason = wrong_plan(buffers, answer)
-        return f"{reason}; buffers {buffers}" if reason else None
-
-    said = by_case(PLAN, [(part, buffers) for part, (buffers,) in cases], answers, wrong)
+    said = cases_with(PLAN, _wrong_offsets, about=_about)(cases, answers)
     peaks = (
         -(-peak(buffers, answer) * hole[0][0] // buffers[0][0])
         for hole, (_, (buffers,)), answer in zip(HOLES, cases[-len(HOLES) :], answers[-len(HOLES) :], strict=True)

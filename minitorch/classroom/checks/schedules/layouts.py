@@ -7,7 +7,7 @@ from typing import Any
 
 from ...asks import schedules as asks
 from ...asks.plain import described
-from ..task import Task, by_case
+from ..task import Task, cases_with
 
 Case = tuple[str, tuple[Any, ...]]
 
@@ -43,7 +43,7 @@ def _wrong_address(arguments: tuple[int, ...], answer: Any) -> str | None:
     i, j, columns, height, width = arguments
     right = place(*arguments)
     if type(answer) is not int:
-        return f"a whole number was expected, and it is {described(answer)}"
+        return f"{_about(arguments)}: a whole number was expected, and it is {described(answer)}"
     if answer == right:
         return None
     down, across = i // height, j // width
@@ -58,19 +58,21 @@ def _wrong_address(arguments: tuple[int, ...], answer: Any) -> str | None:
         ((down + across) * height * width + inside, f"a row of tiles has {columns // width} of them"),
         ((down * columns + across) * height * width + inside, f"a row of tiles has {columns // width} of them"),
     )
-    why = next((f": {hint}" for number, hint in hints if number == answer), "")
+    why = next((f"; {hint}" for number, hint in hints if number == answer), "")
+    tile = right // (height * width)
     return (
-        f"element ({i}, {j}) with {columns} columns, in tiles of {height} by {width}, is at {right} and not at "
-        f"{answer}{why}"
+        f"{_about(arguments)}: tile {tile} is in row {down} and column {across} of tiles and begins at "
+        f"{tile * height * width}; row {i % height} and column {j % width} of it are {inside} further: it is at {right}"
+        f", and not at {answer}{why}"
     )
 
 
-address = Task(
-    asks.address,
-    ADDRESS,
-    _elements,
-    lambda cases, answers: by_case(ADDRESS, cases, answers, _wrong_address),
-)
+def _about(arguments: tuple[int, ...]) -> str:
+    i, j, columns, height, width = arguments
+    return f"element ({i}, {j}) with {columns} columns, in tiles of {height} by {width}"
+
+
+address = Task(asks.address, ADDRESS, _elements, cases_with(ADDRESS, _wrong_address, about=_about))
 
 # --- pack_rows --------------------------------------------------------------------------------------------------
 
@@ -104,10 +106,14 @@ def _matrices(seed: int) -> list[Case]:
     ]
 
 
+def _of(arguments: tuple[list[list[float]], int]) -> str:
+    return f"panels of {arguments[1]} rows of {arguments[0]}"
+
+
 def _wrong_panels(arguments: tuple[list[list[float]], int], answer: Any) -> str | None:
     matrix, height = arguments
     right = panels(matrix, height)
-    where = f"; panels of {height} rows of {matrix}"
+    where = f"; {_of(arguments)}"
     if type(answer) is not list or not all(type(each) in (int, float) for each in answer):
         return f"a list of numbers was expected, and it is {described(answer)}{where}"
     if answer == right:
@@ -127,9 +133,4 @@ def _wrong_panels(arguments: tuple[list[list[float]], int], answer: Any) -> str 
     return f"{why}{where}"
 
 
-pack_rows = Task(
-    asks.pack_rows,
-    PACK,
-    _matrices,
-    lambda cases, answers: by_case(PACK, cases, answers, _wrong_panels),
-)
+pack_rows = Task(asks.pack_rows, PACK, _matrices, cases_with(PACK, _wrong_panels, about=_of))

@@ -20,7 +20,7 @@ from ...asks.plain import described
 from ...asks.schedules import chain, product, source
 from ..golf import Golf, played
 from ..smaller import indented
-from ..task import Task, Verdict, by_case
+from ..task import Task, Verdict, cases_with
 from .accesses import LANES, REGISTERS, Counts, counts
 
 Case = tuple[str, tuple[int, ...]]
@@ -33,6 +33,10 @@ KNOWN = (
     "distribute", "fuse", "hoist", "in_registers", "jam", "lift", "pack", "parallelise", "peel", "place", "reorder",
     "split", "split_reduction", "unroll", "vectorise",
 )  # fmt: skip
+
+
+def _about(case: Case) -> str:
+    return f"a loop over {case[1][0]}" if len(case[1]) == 1 else f"a product of {' by '.join(map(str, case[1]))}"
 
 
 def read(text: Any) -> rewrites.Rewrite:
@@ -161,10 +165,7 @@ def _wrong_chain(case: Case, answer: Any) -> str | None:
 
 
 chain_schedule = Task(
-    asks.chain_schedule,
-    CHAIN,
-    _chains,
-    lambda cases, answers: by_case(CHAIN, [(part, (part, given)) for part, given in cases], answers, _wrong_chain),
+    asks.chain_schedule, CHAIN, _chains, cases_with(CHAIN, _wrong_chain, with_part=True, about=_about)
 )
 
 # --- vector_schedule --------------------------------------------------------------------------------------------
@@ -191,10 +192,7 @@ def _wrong_vectors(case: Case, answer: Any) -> str | None:
 
 
 vector_schedule = Task(
-    asks.vector_schedule,
-    VECTOR,
-    _products,
-    lambda cases, answers: by_case(VECTOR, [(part, (part, given)) for part, given in cases], answers, _wrong_vectors),
+    asks.vector_schedule, VECTOR, _products, cases_with(VECTOR, _wrong_vectors, with_part=True, about=_about)
 )
 
 # --- product_schedule -------------------------------------------------------------------------------------------
@@ -224,7 +222,7 @@ def _wrong_product(case: Case, answer: Any) -> str | None:
 
 
 def _judge_product(cases: list[Case], answers: Any) -> Mapping[str, Verdict]:
-    said = by_case(PRODUCT, [(part, (part, given)) for part, given in cases], answers, _wrong_product)
+    said = cases_with(PRODUCT, _wrong_product, with_part=True, about=_about)(cases, answers)
     found = examined(product(*HOLE), answers[-1])
     accesses = [found[1].accesses] if not isinstance(found, str) else []
     return played(said, "few accesses", ACCESSES, accesses, after=[ACCEPTED])
