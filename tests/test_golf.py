@@ -175,3 +175,9 @@ def test_a_students_text_is_no_place_for_the_best() -> None:
 def test_a_best_names_few_students() -> None:
     best = Best("10", "change-check", "change", "few", "coins", 4, 4, ("a", "b", "c", "d"), 9)
     assert "4 coins (a, b, c and 1 more); best known 4; 9 right answers" in str(best)
+
+
+def test_less_than_the_best_known_is_told_to_the_instructor_alone() -> None:
+    best = Best("10", "change-check", "change", "few", "coins", 3, 4, ("eve",), 9)
+    assert best.told == 4 and Best("10", "change-check", "change", "few", "coins", 5, 4, ("a",), 9).told == 5
+    assert "best of the class 3 coins (eve); best known 4, which the pages go on saying" in str(best)

@@ -1,7 +1,8 @@
 """The best of a class, where points depend on a count (`checks/golf.py`): found in the journal, told on every page.
 
 A page says the number and not whose it is. The report, which is the instructor's, says that too. Nobody's solution is
-in either.
+in either. Less than the best that is known is a discovery, or a check that was deceived: the report says it, and the
+class hears of it when a person has looked at the work and changed the `best` of the task.
 """
 
 from __future__ import annotations
@@ -40,13 +41,19 @@ class Best:
     students: tuple[str, ...]
     answers: int
 
+    @property
+    def told(self) -> int:
+        """The number on the pages of the class."""
+        return max(self.count, self.known)
+
     def __str__(self) -> str:
         names = ", ".join(map(visible, self.students[:NAMED]))
         more = f" and {len(self.students) - NAMED} more" if len(self.students) > NAMED else ""
+        seldom = ", which the pages go on saying" if self.count < self.known else ""
         right = f"{self.answers} right answer{'' if self.answers == 1 else 's'}"
         return (
             f"{self.task}, {self.part}: best of the class {self.count} {self.unit} ({names}{more}); "
-            f"best known {self.known}; {right}"
+            f"best known {self.known}{seldom}; {right}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -95,7 +102,7 @@ def tell(course: Course, bests: tuple[Best, ...], entries: Mapping[tuple[str, st
         before = path.read_text(encoding="utf-8")
         after = before
         for best in theirs:
-            place, said = place_of(best.cell, best.part), f"; best of the class: {best.count}"
+            place, said = place_of(best.cell, best.part), f"; best of the class: {best.told}"
             pattern = f"{re.escape(place)}.*?{re.escape(END_OF_PLACE)}"
             after = re.sub(pattern, lambda _, new=f"{place}{said}{END_OF_PLACE}": new, after)  # type: ignore[misc]
         if after != before:
