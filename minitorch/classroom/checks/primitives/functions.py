@@ -50,8 +50,9 @@ class Operator:
         gradient: of the sum of its values, by the argument.
         draws: how the numbers of each part are drawn.
         hint: ``(x, found) -> the misconception`` behind wrong values, or "".
-        slope: the misconception behind wrong gradients that are numbers.
+        slope, steep: the misconception behind wrong gradients that are numbers, and behind NaN.
         relative, absolute: tolerances.
+        sloped: the parts in which gradients are looked at as well.
     """
 
     value: Formula
@@ -59,8 +60,10 @@ class Operator:
     draws: Mapping[str, Draw]
     hint: Callable[[Array, Array], str]
     slope: str = ""
+    steep: str = ""
     relative: float = 1e-4
     absolute: float = 1e-7
+    sloped: tuple[str, ...] = (GRADIENTS,)
 
     def wrong(self, case: tuple[str, Any], answer: Any) -> str | None:
         """Why a graph is wrong; None if it is right."""
@@ -76,10 +79,10 @@ class Operator:
             return f"{reason}{why and '; ' + why}{found.listing}"
         if part == KERNEL and found.kernels != 1:
             return f"{found.kernels} kernels, and one can do it: look for values that rows share{found.listing}"
-        if part != GRADIENTS:
+        if part not in self.sloped:
             return None
         if reason := unlike(slopes, self.gradient(x), x, "the gradient", 10 * self.relative, 100 * self.absolute):
-            why = found.indeterminate if np.isnan(slopes).any() else self.slope
+            why = self.steep or found.indeterminate if np.isnan(slopes).any() else self.slope
             return f"{reason}{why and '; ' + why}{found.listing}"
         return None
 
@@ -279,36 +282,13 @@ _LENGTH = Operator(
     {"right numbers": near, GRADIENTS: near, "rows of zeros": _some_zero},
     _length_hint,
     "the gradient of a length is the direction of the row",
+    "`where` gives 0 to the branch that is not taken, and the root has an infinite gradient at 0: 0 times infinity. "
+    "Let the root see another number there",
     absolute=0.0,
+    sloped=(GRADIENTS, "rows of zeros"),
 )
-
-
-def _wrong_length(case: tuple[str, Any], answer: Any) -> str | None:
-    part, shape = case
-    if part != "rows of zeros" or (reason := _LENGTH.wrong(case, answer)):
-        return reason if part == "rows of zeros" else _LENGTH.wrong(case, answer)
-    found = written(answer)
-    assert isinstance(found, Written)
-    x = _some_zero(unforeseen(), tuple(shape))
-    _, slopes = found.run(x)
-    if reason := unlike(slopes, _directions(x), x, "the gradient", 1e-3, 1e-4):
-        return (
-            f"{reason}; `where` gives 0 to the branch that is not taken, and the root has an infinite gradient at 0: "
-            f"0 times infinity. Let the root see another number there{found.listing}"
-        )
-    return None
-
-
-def _length_cases(seed: int) -> Cases:
-    random = Random(seed)
-    return [(part, [random.randint(4, 8), random.randint(2, 5)]) for part in LENGTHS for _ in range(2)]
-
-
-lengths = Task(
-    asks.lengths,
-    LENGTHS,
-    _length_cases,
-    cases_with(LENGTHS, _wrong_length, with_part=True, about=_about),
+lengths = _task(
+    asks.lengths, LENGTHS, _LENGTH, lambda random: [(random.randint(4, 8), random.randint(2, 5)) for _ in range(2)]
 )
 
 # --- mish -------------------------------------------------------------------------------------------------------
