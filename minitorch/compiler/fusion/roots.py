@@ -154,13 +154,14 @@ def find_roots(
                 for part in map(base_of, base.inputs if base.primitive.name == "concatenate" else ()):
                     if part in narrow:  # in 8 bits, also if it is joined with others first
                         wanted.setdefault(narrow[part], EPILOGUE)
-            if any(times == 1 for _, times in _uses(node)):  # nothing is packed
+            is_packed = all(times > 1 for _, times in _uses(node))
+            if not is_packed:
                 repeated = (base_of(operand) for operand, times in packings(node) if times > 1)
                 for base in repeated:  # each column would quantise the vector again
                     if base.dtype in (int8, uint8) and base.primitive.kind in POINTWISE:
                         wanted.setdefault(base, VECTOR)
             for read in map(_reread, node.inputs):
-                if read is not None and _unpadded(read) not in epilogue:
+                if read is not None and (not is_packed or _unpadded(read) not in epilogue):
                     wanted.setdefault(read, REREAD)
             epilogue[node] = place
         if node.primitive.kind in POINTWISE:

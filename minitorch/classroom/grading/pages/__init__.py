@@ -14,6 +14,7 @@ from ..plain import plain
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+
 def render(template: str, **values: Any) -> str:
     """Return a page.
 
