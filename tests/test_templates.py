@@ -24,7 +24,7 @@ from minitorch.classroom.grading.similarity.similar import Comparison, write
 from minitorch.classroom.grading.submission.autograded import verbatim
 from minitorch.classroom.grading.submission.feedback import page as feedback
 
-EVIL = "</td></pre></style>--><script src='https://example.org/'>\"'&{{ 7*7 }}\x1b[31m\x00\u202e"
+EVIL = "</td></pre></style>--><script src='https://example.org/'>\"'&{{ 7*7 }}\x1b[2J\x00\u202e"
 STEERING = set("\x1b\x00\u202e")
 
 

@@ -7,6 +7,7 @@ it, because they never were in the notebook.
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -93,7 +94,10 @@ def _output(output: dict[str, Any]) -> tuple[str, str] | None:
         return "", _text(output["text"])
     data = output["data"]
     if picture := data.get("image/png"):  # its size was looked at when it was made
-        return "picture", picture
+        try:
+            return "picture", base64.b64encode(base64.b64decode(picture.replace("\n", ""), validate=True)).decode()
+        except ValueError:
+            return None
     if any(name.endswith("score+json") for name in data):
         return None  # it is in the table
     return ("", _text(str(data["text/plain"]))) if data.get("text/plain") else None
