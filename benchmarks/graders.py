@@ -24,7 +24,7 @@ from minitorch.classroom.grading.course.grade import grade, read_release
 from minitorch.classroom.grading.course.gradebook import Book
 from minitorch.classroom.grading.course.ledger import Cells, Ledger
 from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.unrun import EXAMPLE
+from minitorch.classroom.grading.submission.preflight import EXAMPLE
 from tools.clone import RELEASED, SOLUTIONS
 
 ROOT = Path(__file__).resolve().parent.parent

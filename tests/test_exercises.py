@@ -15,7 +15,9 @@ from minitorch.__main__ import main
 from minitorch.classroom import release
 from minitorch.classroom.check import check_notebook, table
 from minitorch.classroom.checks import EXERCISES, TASKS
+from minitorch.classroom.checks.score import MIME
 from minitorch.errors import CommandError
+from tests.notebook_runs import environment, execute
 from tools.clone import RELEASED, SOLUTIONS
 
 every = pytest.mark.parametrize("name", EXERCISES)
@@ -179,14 +181,24 @@ def test_what_cannot_be_released_is_said_in_a_sentence(
 
 @every
 def test_a_solution_has_all_points_and_a_blank_none(name: str) -> None:
-    """In real kernels, every cell of them run: the examples work, also where nothing has been written yet."""
     for folder, points in ((SOLUTIONS, 100), (RELEASED, 0)):
-        checked = check_notebook(folder / name / f"{name}.ipynb", 120, examples=True)
-        assert not checked.stopped
+        checked = check_notebook(folder / name / f"{name}.ipynb", 120)
+        assert not checked.incidents
         assert [row.task for row in checked.rows] == [task.name for task in EXERCISES[name]]
         assert sum(row.points for row in checked.rows) == points
         assert checked.is_complete is (points == 100)
         assert {row.reason for row in checked.rows} == {"" if points else "it has not been written yet"}
+
+
+@every
+def test_every_cell_runs_in_a_notebook(name: str, tmp_path: Path) -> None:
+    """With the whole engine, in a real kernel: the examples work, also where nothing has been written yet."""
+    for folder, points in ((SOLUTIONS, 100), (RELEASED, 0)):
+        notebook = nbformat.read(folder / name / f"{name}.ipynb", as_version=4)
+        assert execute(notebook, tmp_path, environment(tmp_path)) is None
+        outputs = [each for cell in notebook.cells if cell.cell_type == "code" for each in cell.outputs]
+        scores = [each["data"][MIME] for each in outputs if MIME in each.get("data", {})]
+        assert sum(score["points"] for score in scores) == points
 
 
 def test_a_check_runs_no_example_as_grading_does_not(tmp_path: Path) -> None:
@@ -196,10 +208,19 @@ def test_a_check_runs_no_example_as_grading_does_not(tmp_path: Path) -> None:
     cell.source = f"print(b.grad)  # of the example above\n{cell.source}"
     path = tmp_path / "01-eager.ipynb"
     nbformat.write(notebook, path)
-    for examples, points in ((True, 100), (False, 70)):
-        rows = check_notebook(path, 120, examples).rows
-        assert sum(row.points for row in rows) == points
+    rows = check_notebook(path, 120).rows
+    assert sum(row.points for row in rows) == 70
     assert "the cell `unbroadcast` above did not run (NameError: name 'b' is not defined)" in rows[-1].reason
+
+
+def test_a_check_withholds_what_a_grade_withholds(tmp_path: Path) -> None:
+    """The engine's own table of laws is there in a notebook, and neither in a check nor in a grade."""
+    notebook = nbformat.read(SOLUTIONS / "06-rewriting" / "06-rewriting.ipynb", as_version=4)
+    cell = next(each for each in notebook.cells if each.id == "laws")
+    cell.source = "def laws():\n    from minitorch.passes import LAWS\n    return LAWS"
+    nbformat.write(notebook, tmp_path / "06-rewriting.ipynb")
+    row = check_notebook(tmp_path / "06-rewriting.ipynb", 120).rows[-1]
+    assert row.points == 0 and row.reason, row
 
 
 def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,7 +238,8 @@ def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFi
     nbformat.write(notebook, path)
     assert main(["check", str(path), "--json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)
-    assert (found["points"], found["of"], found["stopped"]) == (3, 100, "")
+    assert (found["points"], found["of"]) == (3, 100)
+    assert [line.partition(":")[0] for line in found["incidents"]] == ["input in cell generate-check"]
     by_task = {row["task"]: row for row in found["tasks"]}
     assert "the totals were added as they are" in by_task["fusion.merge"]["reason"]
     assert "no cell above defines `kernel_bytes` (NameError)" in by_task["fusion.kernel_bytes"]["reason"]
@@ -231,15 +253,15 @@ def test_a_notebook_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     notebook.cells[1].source = "while True:\n    pass"
     nbformat.write(notebook, tmp_path / "endless.ipynb")
     checked = check_notebook(tmp_path / "endless.ipynb", 5)
-    assert checked.stopped == "it was stopped after 5 seconds"
-    assert not checked.is_complete and "it was stopped after 5 seconds" in table(checked)
+    assert [each.kind for each in checked.incidents][:2] == ["cell-time", "submission-time"]
+    assert not checked.is_complete and "submission-time in cell" in table(checked)
 
 
 def test_a_kernel_that_dies_is_said(tmp_path: Path) -> None:
     notebook = nbformat.v4.new_notebook(cells=cells(RELEASED, "07-fusion"))
     notebook.cells[1].source = "import os\nos._exit(1)"
     nbformat.write(notebook, tmp_path / "dead.ipynb")
-    assert check_notebook(tmp_path / "dead.ipynb", 60).stopped == "its kernel died"
+    assert [each.kind for each in check_notebook(tmp_path / "dead.ipynb", 60).incidents] == ["kernel-died"]
 
 
 @pytest.mark.parametrize(("content", "says"), [("{", "cannot be read"), (None, "there is no notebook")])

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from minitorch.__main__ import main
-from minitorch.classroom import zoo
 from minitorch.classroom.checks import Task
 from minitorch.classroom.own import PACKAGED, checks_from, sources_in
 from minitorch.errors import CommandError
@@ -371,12 +370,3 @@ def test_a_name_that_was_imported_is_the_check(course: Path, tmp_path: Path) -> 
         "mean-tests": False,
         "running-mean-check": True,
     }
-
-
-def test_answers_that_a_person_reads_are_no_part_of_a_zoo() -> None:
-    import nbformat
-
-    tests = nbformat.from_dict(known("assert True", "tests", grade=True, points=2))
-    essay = nbformat.from_dict(known("an answer", "essay", grade=True, solution=True, points=5))
-    text = nbformat.from_dict({"cell_type": "markdown", "metadata": essay.metadata, "source": "an answer"})
-    assert [(row.task, row.points, row.of) for row in zoo._rows([essay, tests, text])] == [("tests", 2, 2)]

@@ -64,8 +64,11 @@ def test_a_wheel_has_all_of_the_package_and_nothing_else(handed_out: Path) -> No
         for path in (ROOT / "minitorch").rglob("*")
         if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & {*path.parts}
     }
-    assert names - about == here
-    assert [name for name in names if {"solutions", "zoo", "tests"} & set(name.parts) or name.suffix == ".ipynb"] == []
+    exercises = {
+        PurePosixPath("minitorch", "exercises", name, f"{name}.ipynb") for name in release.exercises(SOLUTIONS)
+    }
+    assert names - about == here | exercises
+    assert [name for name in names if {"solutions", "zoo", "tests"} & set(name.parts)] == []
 
 
 def test_the_files_are_the_same_bytes_every_time(handed_out: Path, tmp_path: Path) -> None:

@@ -1,29 +1,36 @@
-"""``minitorch check``: a notebook is run in a kernel of its own, and its checks are shown as a table.
+"""``minitorch check``: a notebook is graded as the grader does it, and its checks are shown as a table.
 
-Cells with the tag of an example are not run, as when work is graded: so whoever builds on them hears of it in time.
+It is the grader's own function (`grading.submission.run.graded`), with the seeds that everybody has, in a process
+without a sandbox: the same cells are run, by the same shell, with the same part of the engine. So a check and a grade
+say the same of the same notebook.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
 import shutil
-import subprocess
 import textwrap
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import CommandError
-from .assertions import credit, imported_tasks, task_named, why_not
-from .checks.score import MIME, Count
-from .imports import quick_imports
-from .unrun import EXAMPLE, Stopped, why_missing
+from .assertions import visible
+from .checks.score import Count
+from .checks.task import SEEDS
+from .grading.incidents import Incident
+from .grading.limits import Limits
+from .grading.results import Graded, Result
+from .grading.sandbox.server import StartError
+from .grading.submission.alone import processes
+from .grading.submission.contents import contents
+from .grading.submission.preflight import DamagedError, Part, load, of_released
+from .grading.submission.run import GradingError, graded, run
+from .own import Checks, checks_from, sources_in
+from .parts import PACKAGE
 
 BELOW = " " * 6  # before a reason that does not fit beside its points
-SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # of the kernel
+HANDED_OUT = "exercises"  # the folder of what was handed out, in a course, in a clone and in the wheel
 
 
 @dataclass(frozen=True)
@@ -44,17 +51,17 @@ class Checked:
     Attributes:
         path: the notebook.
         rows: one for each graded cell.
-        stopped: why it did not come to its end; empty if it did.
+        incidents: what went wrong on the way, as the grader names it.
     """
 
     path: Path
     rows: tuple[Row, ...]
-    stopped: str = ""
+    incidents: tuple[Incident, ...] = ()
 
     @property
     def is_complete(self) -> bool:
         """Whether it has all points."""
-        return not self.stopped and all(row.points == row.of for row in self.rows)
+        return all(row.points == row.of for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -62,8 +69,8 @@ class Checked:
             "notebook": str(self.path),
             "points": sum(row.points for row in self.rows),
             "of": sum(row.of for row in self.rows),
-            "stopped": self.stopped,
             "tasks": [vars(row) for row in self.rows],
+            "incidents": [str(each) for each in self.incidents],
         }
 
 
@@ -84,115 +91,79 @@ def notebooks(paths: Iterable[str]) -> list[Path]:
     return found
 
 
-def check_notebook(path: Path, seconds: float, examples: bool = False) -> Checked:
-    """Run a notebook for so many seconds at most, and read its scores.
+def check_notebook(path: Path, seconds: float) -> Checked:
+    """Grade a notebook, with the seeds of a student's own checks.
 
     Args:
         path: of the notebook.
         seconds: for all cells together.
-        examples: whether to run examples too, which are not run when work is graded: what they define is not there.
 
     Raises:
-        CommandError: if it cannot be read, or has no graded cell, or the `course` extra is not installed.
+        CommandError: if it cannot be read, or has no graded cell, or its exercise cannot be graded.
     """
     notebook = read_notebook(path)
-    if not any(map(_is_graded, notebook.cells)):
+    release = _handed_out(path) or cells_of(notebook)
+    if not any(part.points is not None for part in release):
         raise CommandError(f"{path} has no graded cell")
-    ended, stopped = asyncio.run(run_cells(notebook, path.resolve().parent, seconds, examples))
-    return Checked(path, tuple(graded_rows(notebook.cells, ended)), stopped)
+    checks = checks_from(sources_in(path.parent), str(path.parent))
+    limits = Limits(seconds=seconds)
+    try:
+        with processes(contents(release, checks), limits) as start:
+            result = graded(notebook, release, SEEDS, start, limits, checks)
+    except (DamagedError, GradingError, StartError) as error:
+        raise CommandError(f"{path}: {error}") from None
+    return Checked(path, tuple(rows_of(result.graded, release)), tuple(result.incidents))
+
+
+def run_cells(parts: Sequence[Part], seeds: Sequence[int], seconds: float, checks: Checks) -> Result:
+    """Run cells as a grader does, and judge those that are checks.
+
+    Raises:
+        CommandError: if they cannot be run.
+    """
+    limits = Limits(seconds=seconds)
+    try:
+        with processes(contents(parts, checks), limits) as start:
+            return run([*parts], [*parts], seeds, start, limits, checks)
+    except (GradingError, StartError) as error:
+        raise CommandError(str(error)) from None
 
 
 def read_notebook(path: Path) -> Any:
     """A notebook without outputs: those in the file may be of another day.
 
     Raises:
-        CommandError: if it cannot be read, or the `course` extra is not installed.
+        CommandError: if it cannot be read.
     """
     try:
-        with quick_imports():
-            import nbformat
-    except ImportError:
-        raise CommandError("running notebooks needs the course extra: pip install 'minitorch[course]'") from None
-    try:
-        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    except Exception as error:  # nbformat raises what its JSON reader raises, and its own
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise CommandError(f"{path} cannot be read as a notebook: {first}") from None
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    return notebook
+        return load(path, Limits().notebook)
+    except DamagedError as error:
+        raise CommandError(f"{path} cannot be read as a notebook: {error}") from None
 
 
-async def run_cells(notebook: Any, folder: Path, seconds: float, examples: bool = False) -> tuple[int, str]:
-    """Run all cells, or all but examples, going on after errors.
-
-    Returns:
-        How many came to their end, and what kept the notebook from its own, or nothing.
-    """
-    from jupyter_client.kernelspec import KernelSpecManager
-    from jupyter_client.manager import AsyncKernelManager
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
-
-    deadline = time.monotonic() + seconds
-    # With no folder to search, the client's own "python3" is left, which is this very interpreter.
-    kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
-    client = NotebookClient(
-        notebook,
-        km=kernel,
-        allow_errors=True,
-        timeout_func=lambda cell: max(deadline - time.monotonic(), 0.1),
-        resources={"metadata": {"path": str(folder)}},
-    )
-    # A kernel's own messages in the terminal do not concern the notebook.
-    started = {"env": {**os.environ, **SETTINGS}, "stderr": subprocess.DEVNULL, "cleanup_kc": True}
-    ended = 0
-    try:
-        async with client.async_setup_kernel(**started):
-            for number, cell in enumerate(notebook.cells):
-                if examples or EXAMPLE not in cell.metadata.get("tags", ()):
-                    await client.async_execute_cell(cell, number)
-                ended = number + 1
-    except CellTimeoutError:
-        return ended, f"it was stopped after {seconds:g} seconds"
-    except DeadKernelError:
-        return ended, "its kernel died"
-    return ended, ""
+def cells_of(notebook: Any) -> list[Part]:
+    """The cells of a notebook as those of an exercise; hidden tests are run, and not shown."""
+    parts = of_released(notebook["cells"])
+    whole = [replace(part, tests=part.source) if part.is_check and part.task is None else part for part in parts]
+    return [replace(part, source=visible(part.source)) if part.is_check else part for part in whole]
 
 
-def _is_graded(cell: Any) -> bool:
-    return bool(cell.metadata.get("nbgrader", {}).get("grade"))
+def _handed_out(path: Path) -> list[Part] | None:
+    """The notebook's exercise as it was handed out: beside it in a course or a clone, or in the package."""
+    above = [parent / HANDED_OUT for parent in path.resolve().parents]
+    for folder in (*above, PACKAGE / HANDED_OUT, PACKAGE.parent / HANDED_OUT):
+        found = folder / path.stem / f"{path.stem}.ipynb"
+        if found.is_file() and not found.samefile(path):
+            return of_released(read_notebook(found)["cells"])
+    return None
 
 
-def graded_rows(cells: Sequence[Any], ended: int) -> Iterator[Row]:
-    """The rows of the graded cells; `ended` is the number of cells that came to their end."""
-    stopped: list[Stopped] = []
-    imported = imported_tasks(cell.source for cell in cells if cell.cell_type == "code")
-    for number, cell in enumerate(cells):
-        if _is_graded(cell):
-            yield _row(cell, task_named(cell.source, imported), number < ended, stopped)
-        elif error := next((each for each in cell.get("outputs", ()) if each.output_type == "error"), None):
-            name = cell.metadata.get("nbgrader", {}).get("grade_id") or str(number + 1)
-            stopped.append(Stopped(name, cell.source, f"{error.ename}: {error.evalue}"))
-
-
-def _row(cell: Any, task: str | None, ended: bool, stopped: Sequence[Stopped]) -> Row:
-    about = cell.metadata.nbgrader
-    name, of = task or str(about.grade_id), float(about.points)
-    if about.get("solution"):
-        return Row(name, 0, of, "a person reads this answer")
-    for output in cell.outputs:
-        score = output.get("data", {}).get(MIME)
-        if score:
-            return Row(score["task"], score["points"], of, score["reason"], tuple(score["parts"]))
-        if output.output_type == "error":
-            reason = f"the cell stops with {output.ename}: {output.evalue}" if task else why_not(output, cell.source)
-            return Row(name, 0, of, why_missing(output.ename, output.evalue, stopped) or reason)
-    if task or not ended:
-        return Row(name, 0, of, "the cell has shown no score" if task else "the cell did not come to its end")
-    points, reason = credit(cell.outputs, of)
-    return Row(name, points, of, reason)
+def rows_of(graded: Iterable[Graded], parts: Iterable[Part]) -> Iterator[Row]:
+    """The rows of graded cells."""
+    tasks = {part.name: part.task for part in parts}
+    for each in graded:
+        scored = tuple(each.score["parts"]) if each.score else ()
+        yield Row(tasks.get(each.cell) or each.cell, each.points, each.of, each.reason, scored)
 
 
 def table(checked: Checked, width: int = 0) -> str:
@@ -213,6 +184,4 @@ def table(checked: Checked, width: int = 0) -> str:
         for line in said:  # a listing is indented and stays as it is; a sentence is broken
             pieces = [line] if line.startswith(" ") else textwrap.wrap(line, width - len(BELOW))
             lines += [BELOW + piece for piece in pieces]
-    if checked.stopped:
-        lines.append(f"  {checked.stopped}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  {each}" for each in checked.incidents)])

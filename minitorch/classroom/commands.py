@@ -100,7 +100,7 @@ def pairs(texts: list[str]) -> dict[str, str]:
 
 
 def grade(options: Namespace) -> int:
-    """``minitorch grade``: a class is graded; the status is 1 if a person should look at a submission."""
+    """``minitorch grade``: a class is graded; the status is 1 if the grader itself failed on a submission."""
     from .grading.course.folders import Course
     from .grading.course.grade import grade as grade_course
     from .grading.course.progress import Progress
@@ -130,7 +130,7 @@ def grade(options: Namespace) -> int:
         print(json.dumps(report.to_json(), indent=2))
     else:
         print(f"{report}\n\nPoints are in {course.gradebook}, pages for students in {course.root / 'feedback'}.")
-    return int(any(row.look for row in report.rows))
+    return int(any(row.result.failed for row in report.rows))
 
 
 def similar(options: Namespace) -> int:

@@ -1,8 +1,8 @@
 """``minitorch release --package``: the files that students get, a wheel of `minitorch` and a zip for each exercise.
 
 The wheel is built by the project's own build backend, through pip, from a copy of the package alone: nothing of the
-clone that is not `minitorch` can come into it, and the clone stays as it is. Nothing is downloaded, because setuptools
-is in the environment that `make setup` makes. Both kinds of files are the same bytes every time.
+clone but `minitorch` and the exercises can come into it, and the clone stays as it is. Nothing is downloaded, because
+setuptools is in the environment that `make setup` makes. Both kinds of files are the same bytes every time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from ..errors import CommandError
+from .check import HANDED_OUT
 from .release import Released
 
 CLONE = Path(__file__).resolve().parents[2]
@@ -69,6 +70,8 @@ def wheel(folder: Path) -> Path:
         shutil.copytree(CLONE / "minitorch", source / "minitorch", ignore=shutil.ignore_patterns("__pycache__", ".*"))
         for name in BUILT_FROM:
             shutil.copy(CLONE / name, source)
+        # By what was handed out, `minitorch check` finds what a student has moved, changed or deleted.
+        shutil.copytree(CLONE / HANDED_OUT, source / "minitorch" / HANDED_OUT, ignore=shutil.ignore_patterns(".*"))
         for path in source.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
         options = ("--no-deps", "--no-build-isolation", "--no-index", "--no-cache-dir", "--disable-pip-version-check")

@@ -1,8 +1,7 @@
 """What stands where a part of the engine is withheld: it can be imported and named, and raises when it is used.
 
-An exercise declares what it needs of the engine (`asks.needs`). While a class is graded the rest is not there; while a
-student's check runs in a notebook, the rest is out of use, so that nothing works there that will not work then. This
-module imports nothing of the package, because it is imported first.
+An exercise declares what it needs of the engine (`asks.needs`). When work is graded, and in ``minitorch check``, the
+rest is not there. This module imports nothing of the package, because it is imported first.
 """
 
 from __future__ import annotations

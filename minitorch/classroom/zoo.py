@@ -8,19 +8,21 @@ defines before its cell.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import CommandError
-from .check import Row, graded_rows, read_notebook, run_cells
-from .own import naming_the_line
-from .unrun import defines
+from .check import Row, cells_of, read_notebook, rows_of, run_cells
+from .checks.task import SEEDS
+from .grading.submission.alignment import names
+from .grading.submission.preflight import Part
+from .own import checks_from, naming_the_line, sources_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -117,7 +119,7 @@ class Verdict:
 
 
 def run_zoo(exercise: str, source: Path, zoo: Path, seconds: float) -> list[Verdict]:
-    """Run the solution of an exercise and its zoo, in one kernel.
+    """Run the solution of an exercise and its zoo, in one process.
 
     Args:
         exercise: its name.
@@ -130,51 +132,26 @@ def run_zoo(exercise: str, source: Path, zoo: Path, seconds: float) -> list[Verd
     """
     path = source / exercise / f"{exercise}.ipynb"
     animals = animals_in(zoo / exercise)
-    notebook = read_notebook(path)
-    cells = list(notebook.cells)
-    spans = []
+    parts = [replace(part, points=None) if part.solution else part for part in cells_of(read_notebook(path))]
+    cells, counts = list(parts), []
     for animal in animals:
-        graded = [cell for cell in cells if _grades(cell, animal.wanted)]
-        if not graded:
+        used = [part for part in parts if part.is_check and re.search(rf"\b{animal.wanted}\b", part.source)]
+        if not used:
             raise CommandError(f"no graded cell of {path} uses `{animal.wanted}`, which {animal.name} is for")
-        first = len(notebook.cells)
-        notebook.cells += [_cell(as_cell(animal), cells[0]), *map(_copy, graded)]
-        spans.append((first, len(notebook.cells)))
-        notebook.cells += [_copy(cell) for cell in cells if _is_solution(cell) and defines(cell.source, animal.wanted)]
-    _, stopped = asyncio.run(run_cells(notebook, path.resolve().parent, seconds))
-    if stopped:
-        raise CommandError(f"the zoo of {exercise}: {stopped}; a solution that does not end belongs to a check")
-    own = _rows(notebook.cells[: len(cells)])
-    total = _of(f"the solution of {exercise}", own)
-    verdicts = [Verdict(*total, _not_all(own, "it is the solution"))]
-    for animal, (first, end) in zip(animals, spans, strict=True):
-        rows = _rows(notebook.cells[first:end])
-        verdicts.append(Verdict(*_of(animal.function.__name__, rows), _mismatch(animal, rows)))
+        own = [part for part in parts if part.solution and animal.wanted in names(part.source)]
+        cells += [Part(as_cell(animal), "code"), *used, *own]
+        counts.append(len(used))
+    result = run_cells(cells, SEEDS, seconds, checks_from(sources_in(path.parent), str(path.parent)))
+    for each in result.incidents:
+        if each.kind in ("submission-time", "kernel-died"):
+            raise CommandError(f"the zoo of {exercise}: {each.text}; a solution that does not end belongs to a check")
+    rows = rows_of(result.graded, parts)
+    own_rows = list(islice(rows, sum(part.is_check for part in parts)))
+    verdicts = [Verdict(*_of(f"the solution of {exercise}", own_rows), _not_all(own_rows, "it is the solution"))]
+    for animal, count in zip(animals, counts, strict=True):
+        theirs = list(islice(rows, count))
+        verdicts.append(Verdict(*_of(animal.function.__name__, theirs), _mismatch(animal, theirs)))
     return verdicts
-
-
-def _grades(cell: Any, name: str) -> bool:
-    about = cell.metadata.get("nbgrader", {})
-    is_check = about.get("grade") and not about.get("solution") and cell.cell_type == "code"
-    return bool(is_check and re.search(rf"\b{name}\b", cell.source))
-
-
-def _is_solution(cell: Any) -> bool:
-    return bool(cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution"))
-
-
-def _rows(cells: Sequence[Any]) -> list[Row]:
-    """The rows of cells that a program grades, all of which came to their end."""
-    kept = [cell for cell in cells if not (_is_solution(cell) and cell.metadata.nbgrader.get("grade"))]
-    return list(graded_rows([cell for cell in kept if cell.cell_type == "code"], len(kept)))
-
-
-def _copy(cell: Any) -> Any:
-    return type(cell)({**cell, "outputs": [], "execution_count": None})
-
-
-def _cell(source: str, like: Any) -> Any:
-    return _copy(type(like)({"cell_type": "code", "metadata": type(like)(), "source": source, "id": "zoo"}))
 
 
 def _of(name: str, rows: Sequence[Row]) -> tuple[str, float, float, str]:

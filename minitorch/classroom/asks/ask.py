@@ -23,7 +23,7 @@ class Ask:
     Attributes:
         name: of the task: the module of the exercise and the name of what is to be written, e.g. ``"eager.observe"``.
         function: from the student's object, behind a time limit, and a case to the answer.
-        needs: what is there of the engine while it is called.
+        needs: what is there of the engine when work is graded, and in ``minitorch check``.
         seconds: for each call of the student's object.
     """
 

@@ -26,7 +26,6 @@ from typing import Any, Protocol
 
 from ..asks import Ask
 from ..asks.plain import Fault, arrays, decode, encode
-from ..withholding import call_with_all, call_without
 from .score import Count, Part, Score, in_halves, weakest
 from .smaller import smaller
 
@@ -146,7 +145,7 @@ class Task:
             True
         """
         dialogue = self.examine(seeds)
-        answer = self.ask.answering(student, lambda question: call_with_all(partial(dialogue.send, question)))
+        answer = self.ask.answering(student, dialogue.send)
         given = None
         while True:
             try:
@@ -154,7 +153,7 @@ class Task:
             except StopIteration as end:
                 found: Score = end.value
                 return found
-            given = call_without(self.ask.needs, partial(answer, case))
+            given = answer(case)
 
     def __call__(self, student: object, seeds: Iterable[int] = ()) -> Score:
         """Check the student's object, on `seeds` besides those of every student; shown as the result of a cell."""

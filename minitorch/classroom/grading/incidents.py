@@ -25,7 +25,7 @@ KINDS: dict[str, Kind] = {
     "missing-notebook": Kind("no notebook of this exercise was handed in; nothing could be graded", look=True),
     "several-notebooks": Kind("several notebooks could be the one meant; nothing was graded", look=True),
     "not-json": Kind("the file is damaged and cannot be read as a notebook; nothing could be graded", look=True),
-    "too-large": Kind("the file is too large to be opened; nothing could be graded", look=True),
+    "too-large": Kind("the file is too large, also without its outputs; nothing could be graded", look=True),
     "not-a-file": Kind("the notebook is a link or a folder, which is not followed; nothing could be graded", look=True),
     "unreadable": Kind("what was handed in cannot be graded", look=True),
     "wrong-exercise": Kind("no cell of this exercise is in the notebook; nothing could be graded", look=True),
@@ -33,7 +33,7 @@ KINDS: dict[str, Kind] = {
     "timestamp": Kind("timestamp.txt holds no time that can be read; when it was handed in is not known", look=True),
     # its cells
     "cell-missing": Kind("a cell was deleted; it was put back as it was handed out"),
-    "cell-twice": Kind("a cell was there twice; the last version that differs from what was handed out was graded"),
+    "cell-twice": Kind("a cell was there twice; of an answer all versions were run, of a check the original"),
     "cell-edited": Kind("a cell that must stay as it is was changed; the original was used"),
     "cell-type": Kind("a cell had become text or code; it was changed back"),
     "check-dropped": Kind("the exercise no longer has this check; it was not run"),

@@ -19,7 +19,7 @@ class Graded:
         of: what can be earned.
         reason: why it is not all; empty if it is.
         score: the parts of it as `Score.to_json` gives them, if there were answers.
-        manual: whether a person has to give the points.
+        manual: whether a person has to give the points: there are none yet, not even 0.
     """
 
     cell: str
@@ -66,6 +66,11 @@ class Result:
     def look(self) -> bool:
         """Whether a person should look at it."""
         return any(incident.look for incident in self.incidents)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the grader itself failed on it."""
+        return any(incident.kind == "grader" for incident in self.incidents)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, but for the notebook and the page."""

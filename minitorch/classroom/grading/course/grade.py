@@ -142,7 +142,7 @@ def grade(
 
 def _failed(journal: Journal, rows: list[Row]) -> list[str]:
     """Of which submissions the grader itself failed, and whether it will try again."""
-    failed = [row for row in rows if any(incident.kind == "grader" for incident in row.result.incidents)]
+    failed = [row for row in rows if row.result.failed]
     final = [row for row in failed if journal.entries[row.student, row.exercise].is_final]
     again = [row for row in failed if row not in final]
     notes = []
@@ -258,7 +258,7 @@ def _result(answer: dict[str, Any], release: list[Part]) -> Result:
         return Result.from_json(answer)
     incident = Incident("grader", answer["error"])
     missing = [
-        Graded(part.name or "", 0.0, part.points, f"not graded yet: {incident.text}")
+        Graded(part.name or "", 0.0, part.points, f"not graded yet: {incident.text}", manual=True)
         for part in release
         if part.points is not None
     ]

@@ -10,13 +10,16 @@ import os
 import select
 import time
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..incidents import Incident
 from .inside.channel import frame
-from .kernel import Kernel
 from .outputs import length, merge, output_of
 from .receiver import FloodError, TamperedError
+
+if TYPE_CHECKING:
+    from ..submission.alone import Process
+    from .kernel import Kernel
 
 POLL_SECONDS = 0.1  # between two looks at the clock
 GRACE_SECONDS = 2.0  # for a cell to end after it was interrupted
@@ -56,7 +59,7 @@ class Ran:
     tampered: str = ""
 
 
-def execute(kernel: Kernel, source: str, seconds: float, questions: Questions | None = None) -> Ran:
+def execute(kernel: Kernel | Process, source: str, seconds: float, questions: Questions | None = None) -> Ran:
     """Run a cell. It is interrupted after `seconds`, and everything killed if that does not help.
 
     Args:
@@ -71,7 +74,7 @@ def execute(kernel: Kernel, source: str, seconds: float, questions: Questions | 
 class _Execution:
     """One cell while it runs."""
 
-    def __init__(self, kernel: Kernel, questions: Questions | None) -> None:
+    def __init__(self, kernel: Kernel | Process, questions: Questions | None) -> None:
         self.kernel, self.limits, self.questions = kernel, kernel.limits, questions
         self.ran = Ran()
         self.size = 0  # characters of the outputs

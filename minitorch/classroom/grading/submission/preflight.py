@@ -1,28 +1,31 @@
-"""Before anything is run: a submitted file becomes the notebook that was handed out, with the student's cells in it.
+"""Read a submitted file: find the notebook, drop its outputs, and check that it has the form of one.
 
-What the instructor owns (locked cells, points, order) comes from the released notebook; what the student owns (the
-cells to be filled in, and cells that were added) comes from the file, found by `grade_id`. Whatever had to be mended is
-an incident. Nothing of the file is believed: not its name, not its size, not its metadata.
+Nothing of the file is believed: not its name, not its size, not its metadata. How its cells become the notebook that is
+run is in `alignment`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ...assertions import imported_tasks, task_named
-from ...unrun import EXAMPLE
 from ..incidents import Incident
 
 Cell = dict[str, Any]
 
-RELEASE_BYTES = 100_000_000
+EXAMPLE = "example"
+"""The tag of a cell that shows what the engine does, and is not run when work is graded: what it uses is not there."""
+
+FILE_BYTES = 100_000_000
+"""Bytes of a file with its outputs, which are dropped. Raising it lets a submission take as much memory for a while."""
 ENTRIES = 300
 """Entries of a submission's folders that are looked at; no exercise asks for more than a few."""
 DEPTH = 8
@@ -40,7 +43,7 @@ class Part:
         id: the notebook's own name for a released cell.
         task: of a check, the task that it asks for; None for an assert cell.
         tests: of an assert cell, the source with its hidden tests, which is what is run when a class is graded.
-        is_example: whether the released cell has the tag `EXAMPLE`.
+        skipped: whether it is not run: an example (`EXAMPLE`), or a stub of what the student defines in another cell.
         points: what its check can give; None if it is no check.
         solution: whether it is the student's to fill in.
         about: nbgrader's metadata of the released cell.
@@ -56,7 +59,7 @@ class Part:
     blank: bool = False
     id: str | None = None
     tests: str | None = None
-    is_example: bool = False
+    skipped: bool = False
     task: str | None = None
 
     @property
@@ -69,8 +72,8 @@ class DamagedError(Exception):
     """A submission that cannot be graded at all; its argument is the incident."""
 
     def __init__(self, kind: str, detail: str = "") -> None:
-        super().__init__(kind)
         self.incident = Incident(kind, detail)
+        super().__init__(self.incident.text)
 
 
 def released(path: Path) -> list[Part]:
@@ -79,20 +82,22 @@ def released(path: Path) -> list[Part]:
     Raises:
         DamagedError: if it cannot be read.
     """
-    cells = load(path, RELEASE_BYTES)["cells"]
-    imported = imported_tasks(text_of(cell) for cell in cells if cell["cell_type"] == "code")
+    return of_released(load(path, FILE_BYTES)["cells"])
+
+
+def of_released(cells: list[Cell]) -> list[Part]:
+    """The cells of a notebook that was read (`load`), as those of an exercise."""
+    imported = imported_tasks(cell["source"] for cell in cells if cell["cell_type"] == "code")
     return [_released(cell, imported) for cell in cells]
 
 
 def _released(cell: Cell, imported: Mapping[str, str]) -> Part:
-    about = cell["metadata"].get("nbgrader")
-    source = text_of(cell)
-    if not about or not about.get("grade_id"):
-        return Part(
-            source, cell["cell_type"], id=cell.get("id"), is_example=EXAMPLE in cell["metadata"].get("tags", ())
-        )
+    name, source, kind = grade_id(cell), text_of(cell), cell["cell_type"]
+    if not name:
+        return Part(source, kind, id=cell.get("id"), skipped=EXAMPLE in cell["metadata"].get("tags", ()))
+    about = cell["metadata"]["nbgrader"]
     points = float(about["points"]) if about.get("grade") else None
-    part = Part(source, cell["cell_type"], about["grade_id"], points, bool(about.get("solution")), dict(about))
+    part = Part(source, kind, name, points, bool(about.get("solution")), dict(about))
     return replace(part, task=task_named(source, imported)) if part.is_check else part
 
 
@@ -172,32 +177,104 @@ def contents(path: Path, largest: int) -> bytes:
     return content
 
 
-def load(path: Path, largest: int) -> Any:
-    """A file as a notebook of format 4: plain data whose cells have a type, a source and metadata.
+# A key whose value is dropped, where an array or an object follows; or a text, so that nothing is found inside of one.
+_KEYS = re.compile(rb'("(?:outputs|attachments|widgets)"\s*+:\s*+)(?=[\[{])|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACKETS = re.compile(rb'[\[{]++|[\]}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+
+
+def stripped(content: bytes, largest: int) -> bytes:
+    """Return the content of a notebook's file without outputs, attachments and the state of widgets.
+
+    It is done on bytes, before anything is parsed, so that a large file never becomes many objects.
+
+    Args:
+        content: of the file; whatever is no JSON is left as it is.
+        largest: number of bytes that may be left.
 
     Raises:
-        DamagedError: if it is no regular file, is larger than `largest` bytes or no notebook.
+        DamagedError: if more is left.
+
+    Example:
+        >>> stripped(b'{"cells": [{"outputs": [{"text": "]"}], "source": "1"}]}', 100)
+        b'{"cells": [{"outputs": [], "source": "1"}]}'
     """
-    content = contents(path, largest)
+    kept, begin = [], 0
+    key = _KEYS.search(content)
+    while key is not None:
+        end = key.end()
+        if key[1]:
+            kept += [content[begin:end], b"[]" if content[end] == ord("[") else b"{}"]
+            begin = end = _end_of_value(content, end)
+        key = _KEYS.search(content, end)
+    left = b"".join([*kept, content[begin:]])
+    if len(left) > largest:
+        raise DamagedError("too-large", f"{len(left) / 1e6:.1f} MB without outputs; {largest / 1e6:.1f} MB are allowed")
+    return left
+
+
+def _end_of_value(content: bytes, begin: int) -> int:
+    """The place after an array or object that begins somewhere; the end of the content if it has none."""
+    depth = 0
+    for each in _BRACKETS.finditer(content, begin):
+        size = each.end() - each.start()
+        if each[0][:1] in b"[{":
+            depth += size
+        elif each[0][:1] in b"]}":
+            if size >= depth:
+                return each.start() + depth
+            depth -= size
+    return len(content)
+
+
+def read_stripped(path: Path, largest: int) -> bytes:
+    """Return the content of a submitted notebook without its outputs (`stripped`); no more than `FILE_BYTES` are read.
+
+    Raises:
+        DamagedError: if it is no regular file, or more than `largest` bytes are left.
+    """
+    return stripped(contents(path, FILE_BYTES), largest)
+
+
+def load(path: Path, largest: int) -> Any:
+    """Return a file as a notebook of format 4, without outputs: plain data.
+
+    Each cell has a type, a source, which is one text, and metadata. Older formats are converted.
+
+    Raises:
+        DamagedError: if it is no regular file, is larger than `largest` bytes without outputs, or no notebook.
+    """
+    content = read_stripped(path, largest)
     try:
-        notebook = json.loads(content.decode("utf-8-sig"))
-        cells = notebook["cells"]
-        if notebook["nbformat"] < 4:
-            raise DamagedError("not-json", "it was saved in a format of before 2015")
-        if not all(isinstance(text_of(cell), str) and isinstance(cell["metadata"], dict) for cell in cells):
-            raise ValueError("a cell without text")
-        if not {cell["cell_type"] for cell in cells} <= {"code", "markdown", "raw"}:
-            raise ValueError("a cell of an unknown type")
+        notebook = json.loads(content)
+        is_old = notebook["nbformat"] < 4
+        cells = [each for sheet in notebook["worksheets"] for each in sheet["cells"]] if is_old else notebook["cells"]
+        notebook["cells"] = [_of_format_3(cell) if is_old else _cell(cell) for cell in cells]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError("not-json", f"{type(error).__name__}: {error}"[:200]) from None
     return notebook
 
 
+def _cell(cell: Cell) -> Cell:
+    metadata = cell.get("metadata", {})
+    if not isinstance(metadata, dict) or cell["cell_type"] not in ("code", "markdown", "raw"):
+        raise ValueError("a cell of an unknown type or form")
+    return {**cell, "source": text_of(cell), "metadata": metadata}
+
+
+def _of_format_3(cell: Cell) -> Cell:
+    """A cell of the format of before 2015, which IPython's notebook wrote."""
+    kind, source = cell["cell_type"], cell["input"] if cell["cell_type"] == "code" else cell["source"]
+    if kind == "heading":
+        source = ["#" * cell.get("level", 1), " ", *source]
+    kind = kind if kind in ("code", "raw") else "markdown"
+    return _cell({**cell, "cell_type": kind, "source": source})
+
+
 def text_of(cell: Cell) -> str:
-    """The source of a cell, which a file may hold as one text or as a list of lines."""
-    source = cell["source"]
-    text = source if isinstance(source, str) else "".join(source)
-    return text.encode(errors="replace").decode()  # JSON can hold halves of characters, which nothing else can
+    """The source of a cell, which a file may hold as one text or as a list of lines, of any system."""
+    text = "".join(cell["source"])
+    text = text.encode(errors="replace").decode()  # JSON can hold halves of characters, which nothing else can
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def grade_id(cell: Cell) -> str | None:
@@ -205,106 +282,3 @@ def grade_id(cell: Cell) -> str | None:
     about = cell["metadata"].get("nbgrader")
     name = about.get("grade_id") if isinstance(about, dict) else None
     return name if isinstance(name, str) else None
-
-
-def _is_check(cell: Cell) -> bool:
-    """Whether nbgrader made it a check: a graded cell that is not the student's to fill in."""
-    about = cell["metadata"].get("nbgrader")
-    return isinstance(about, dict) and bool(about.get("grade")) and not about.get("solution")
-
-
-def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]]:
-    """The cells to be run: those of the release in their order, with what the student wrote in them and between them.
-
-    Args:
-        notebook: what `load` returned.
-        release: what `released` returned.
-
-    Raises:
-        DamagedError: if no cell of the exercise is in the notebook.
-    """
-    known = {part.name: part for part in release if part.name}
-    found: dict[str, list[Cell]] = {name: [] for name in known}
-    added: dict[str | None, list[Part]] = {}  # after which known cell
-    free = {part.id: part for part in release if part.id}
-    edited: dict[str | None, Part] = {}
-    handed_out = {part.source.strip() for part in release if part.name is None}
-    dropped: list[Incident] = []
-    last: str | None = None
-    for cell in notebook["cells"]:
-        name = grade_id(cell)
-        if name in found:
-            found[name].append(cell)
-            last = name
-        elif _is_check(cell):  # its task was dropped or renamed: to run it would ask for inputs that nobody has
-            dropped.append(Incident("check-dropped", name or ""))
-        elif text_of(cell).strip() not in handed_out:
-            part, identity = Part(text_of(cell), cell["cell_type"]), cell.get("id")
-            if isinstance(identity, str) and identity in free:
-                edited[identity] = part
-            else:
-                added.setdefault(last, []).append(part)
-    if not any(found.values()):
-        raise _why_none(notebook)
-    incidents = _kernel(notebook) + dropped
-    parts = added.pop(None, [])
-    for part in release:
-        if part.name is None:  # theirs to change; what others build on, such as imports, is run before all the same
-            change = edited.get(part.id)
-            parts += [part] if change is None else [part, change] if part.kind == "code" else [change]
-            continue
-        mended, wrong = _mend_cell(part, found[part.name])
-        incidents += wrong
-        parts += [mended, *added.get(part.name, [])]
-    return parts, incidents
-
-
-def _why_none(notebook: Any) -> DamagedError:
-    """Why no cell of the exercise is in a notebook: `minitorch collect` writes one where it found nothing to grade."""
-    about = notebook.get("metadata")
-    ours = about.get("minitorch") if isinstance(about, dict) else None
-    problem = ours.get("problem") if isinstance(ours, dict) else None
-    return DamagedError("unreadable", problem[:300]) if isinstance(problem, str) else DamagedError("wrong-exercise")
-
-
-def _mend_cell(part: Part, cells: list[Cell]) -> tuple[Part, Iterable[Incident]]:
-    """The repaired form of a known cell, given the cells of the file that have its name."""
-
-    def incident(kind: str, detail: str = "") -> Incident:
-        return Incident(kind, detail, part.name)
-
-    if not cells:
-        return replace(part, blank=part.solution), [incident("cell-missing")]
-    wrong = []
-    if len(cells) > 1:
-        wrong.append(incident("cell-twice", f"{len(cells)} times"))
-    if any(cell["cell_type"] != part.kind for cell in cells):
-        wrong.append(incident("cell-type"))
-    if any(_rights(cell["metadata"]["nbgrader"]) != _rights(part.about or {}) for cell in cells):
-        wrong.append(incident("cell-edited", "its points or rights"))
-    written = [text_of(cell) for cell in cells if not same(text_of(cell), part.source)]
-    if part.solution:
-        return (replace(part, source=written[-1]) if written else replace(part, blank=True)), wrong
-    if written:
-        wrong.append(incident("cell-edited"))
-    return part, wrong
-
-
-def _rights(about: dict[str, Any]) -> tuple[Any, ...]:
-    return (bool(about.get("grade")), bool(about.get("solution")), about.get("points") or 0)
-
-
-def same(one: str, other: str) -> bool:
-    """Whether two sources differ in nothing but white space at the ends of lines, which editors change."""
-    lines = [[line.rstrip() for line in source.strip().splitlines()] for source in (one, other)]
-    return lines[0] == lines[1]
-
-
-def _kernel(notebook: Any) -> list[Incident]:
-    about = notebook.get("metadata")
-    spec = about.get("kernelspec") if isinstance(about, dict) else None
-    if not isinstance(spec, dict):
-        return []
-    language, name = str(spec.get("language", "")), str(spec.get("name", ""))
-    is_python = language.lower() == "python" if language else "py" in name.lower()
-    return [] if is_python else [Incident("wrong-kernel", name[:60])]

@@ -1,4 +1,4 @@
-"""One submission, from its file to points: mend it, run it in the sandbox, judge its answers out here.
+"""One submission, from its file to points: align it with its exercise, run it, judge its answers out here.
 
 A check's cell runs inside like every other, but answers questions with hidden inputs; points are given by
 `Task.examine` in this process, which student code has no way into. A cell that takes the kernel with it is left out
@@ -8,25 +8,31 @@ when the cells before it are run again in a new one, so that every other task ke
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ...assertions import credit, visible, why_not
 from ...checks import Task
 from ...checks.score import Score
 from ...own import PACKAGED, Checks
-from ...unrun import Stopped, why_missing
 from ..incidents import Incident
+from ..limits import Limits
 from ..results import Graded, Result
 from ..sandbox.execution import Message, Ran, execute
-from ..sandbox.kernel import Kernel
 from ..sandbox.outputs import length
 from ..sandbox.server import ForkServer, StartError
+from .alignment import mend, same
 from .autograded import as_notebook
 from .judging import Examination
-from .outcomes import of_cell, of_error, why_no_answers
-from .preflight import DamagedError, Part, find, mend, same
+from .outcomes import Stopped, of_cell, of_error, why_missing, why_no_answers
+from .preflight import DamagedError, Part, find
+
+if TYPE_CHECKING:
+    from ..sandbox.kernel import Kernel
+    from .alone import Process
 
 PAUSES = (1.0, 5.0)  # seconds before another attempt to start a kernel
 
@@ -49,19 +55,60 @@ def grade(
         server: where student code runs.
         checks: the tasks of the exercise.
     """
-    began = time.monotonic()
-    result = Result()
+    from ..sandbox.kernel import Kernel  # which Linux alone can import
+
     names = {part.name for part in release if part.name}
+    wrong: list[Incident] = []
     try:
         notebook, wrong = find(folder, exercise, names, server.sandbox.limits.notebook)
-        parts, mended = mend(notebook, release)
+        result = graded(notebook, release, seeds, partial(Kernel, server), server.sandbox.limits, checks)
     except DamagedError as damaged:
-        result.incidents.append(damaged.incident)
         reason = f"not graded: {damaged.incident.text}"
-        result.graded = [_none(part, reason) for part in release if part.points is not None]
-        return result
-    result.incidents += [*wrong, *mended]
-    _Run(parts, release, seeds, server, checks, result).all()
+        open_points = [_none(part, reason, manual=True) for part in release if part.points is not None]
+        result = Result(open_points, [damaged.incident])
+    result.incidents[:0] = wrong
+    return result
+
+
+def graded(
+    notebook: Any,
+    release: list[Part],
+    seeds: Sequence[int],
+    start: Callable[[], Kernel | Process],
+    limits: Limits,
+    checks: Checks = PACKAGED,
+) -> Result:
+    """Grade a notebook that was read. A student's own check and the grader's are both this function.
+
+    Args:
+        notebook: as `preflight.load` gives it.
+        release: the cells that were handed out.
+        seeds: from which the checks make their inputs.
+        start: starts a process in which cells can be run.
+        limits: of a submission.
+        checks: the tasks of the exercise.
+
+    Raises:
+        DamagedError: if no cell of the exercise is in the notebook.
+        GradingError: if the exercise itself cannot be graded.
+    """
+    parts, mended = mend(notebook, release)
+    return run(parts, release, seeds, start, limits, checks, mended)
+
+
+def run(
+    parts: list[Part],
+    release: list[Part],
+    seeds: Sequence[int],
+    start: Callable[[], Kernel | Process],
+    limits: Limits,
+    checks: Checks = PACKAGED,
+    mended: Sequence[Incident] = (),
+) -> Result:
+    """Run cells and judge those that are checks; the arguments are those of `graded`."""
+    began = time.monotonic()
+    result = Result(incidents=[*mended])
+    _Run(parts, release, seeds, start, limits, checks, result).all()
     result.seconds = time.monotonic() - began
     return result
 
@@ -78,27 +125,26 @@ class _Run:
         parts: list[Part],
         release: list[Part],
         seeds: Sequence[int],
-        server: ForkServer,
+        start: Callable[[], Kernel | Process],
+        limits: Limits,
         checks: Checks,
         result: Result,
     ) -> None:
         self.checks = checks
         self.handed_out = {part.source for part in release}
-        self.examples = {part.source for part in release if part.is_example}
-        self.parts, self.seeds, self.server, self.result = parts, seeds, server, result
-        self.limits = server.sandbox.limits
+        self.parts, self.seeds, self.start, self.limits, self.result = parts, seeds, start, limits, result
         self.end = time.monotonic() + self.limits.seconds
         self.done: list[Part] = []  # what a new kernel has to run before it can go on
         self.stopped: list[Stopped] = []
         self.outputs: dict[int, list[Message]] = {}
         self.kept = 0  # characters of them
-        self.kernel: Kernel | None = None
+        self.kernel: Kernel | Process | None = None
 
     def all(self) -> None:
         """Run and judge everything."""
         try:
             for number, part in enumerate(self.parts):
-                if part.kind == "code" and part.source not in self.examples:
+                if part.kind == "code" and not part.skipped:
                     self._cell(number, part)
             self._leftovers()
         finally:
@@ -174,14 +220,14 @@ class _Run:
                 return True
         return False
 
-    def _started(self) -> Kernel:
+    def _started(self) -> Kernel | Process:
         """A kernel; on a machine that is busy it may take more than one attempt."""
         for seconds in PAUSES:
             try:
-                return Kernel(self.server)
+                return self.start()
             except StartError:
                 time.sleep(seconds)
-        return Kernel(self.server)
+        return self.start()
 
     def _drop(self) -> None:
         if self.kernel is not None:
