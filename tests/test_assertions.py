@@ -214,6 +214,6 @@ def test_check_shows_assert_cells_too(course: Path, tmp_path: Path, capsys: pyte
     assert checked(cells(CLASS["visible"], VISIBLE))["mean-tests"] == (0, 10, "`assert mean([1, 2]) == 1.5` fails")
     died = checked(cells(CLASS["dies"], VISIBLE))
     assert died["mean-tests"][2].startswith("not judged: a cell ended the kernel")
-    by_hand = known("", "essay", grade=True, solution=True, points=5) | {"cell_type": "markdown"}
+    by_hand = known("because", "essay", grade=True, solution=True, points=5) | {"cell_type": "markdown"}
     del by_hand["outputs"], by_hand["execution_count"]
     assert checked([*cells(RIGHT, VISIBLE), by_hand])["essay"] == (0, 5, "a person reads this answer")

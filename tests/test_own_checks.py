@@ -336,7 +336,7 @@ def test_a_zoo_that_cannot_be_run_is_said_in_a_sentence(
 ) -> None:
     if text is not None:
         write(tmp_path / EXERCISE / "bad.py", text)
-    arguments = ["zoo", EXERCISE, "--source", str(course / "solutions"), "--zoo", str(tmp_path), "--time", "8"]
+    arguments = ["zoo", EXERCISE, "--source", str(course / "solutions"), "--zoo", str(tmp_path), "--time", "2"]
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert says in said and len(said.splitlines()) == 1

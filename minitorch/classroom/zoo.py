@@ -143,7 +143,7 @@ def run_zoo(exercise: str, source: Path, zoo: Path, seconds: float) -> list[Verd
         counts.append(len(used))
     result = run_cells(cells, SEEDS, seconds, checks_from(sources_in(path.parent), str(path.parent)))
     for each in result.incidents:
-        if each.kind in ("submission-time", "kernel-died"):
+        if each.kind in ("cell-time", "submission-time", "kernel-died"):
             raise CommandError(f"the zoo of {exercise}: {each.text}; a solution that does not end belongs to a check")
     rows = rows_of(result.graded, parts)
     own_rows = list(islice(rows, sum(part.is_check for part in parts)))
