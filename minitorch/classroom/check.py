@@ -28,9 +28,9 @@ from .grading.submission.preflight import DamagedError, Part, load, of_released
 from .grading.submission.run import GradingError, graded, run
 from .own import Checks, checks_from, sources_in
 from .parts import PACKAGE
+from .release import HANDED_OUT
 
 BELOW = " " * 6  # before a reason that does not fit beside its points
-HANDED_OUT = "exercises"  # the folder of what was handed out, in a course, in a clone and in the wheel
 
 
 @dataclass(frozen=True)

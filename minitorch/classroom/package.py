@@ -18,8 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from ..errors import CommandError
-from .check import HANDED_OUT
-from .release import Released
+from .release import HANDED_OUT, Released
 
 CLONE = Path(__file__).resolve().parents[2]
 BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE")  # what the build backend reads besides the package

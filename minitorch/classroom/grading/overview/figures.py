@@ -230,9 +230,7 @@ def _waiting(row: Row) -> Waiting | None:
     if not cells and not above:
         return None
     why = [str(incident) for incident in row.result.incidents if incident.look]
-    why += [
-        f"{each.cell}: {each.reason}" for each in row.result.graded if each.manual and each.cell in cells
-    ]
+    why += [f"{each.cell}: {each.reason}" for each in row.result.graded if each.manual and each.cell in cells]
     if given := [cell for cell in cells if marks[cell].person is not None]:
         why.append(f"{', '.join(given)}: graded again since a person gave points")
     ungraded = [cell for cell in cells if marks[cell].program is None and marks[cell].person is None]

@@ -51,9 +51,9 @@ def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]
     """
     known = {part.name for part in release}
     dropped = [each for each in notebook["cells"] if _is_dropped(each, known)]
-    if problem := _problem(notebook):
-        raise DamagedError("unreadable", problem)
     alignment = _Alignment([each for each in notebook["cells"] if not _is_dropped(each, known)], release)
+    if not alignment.is_of_exercise:
+        raise _why_none(notebook)
     incidents = _kernel(notebook) + [Incident("check-dropped", grade_id(each) or "") for each in dropped]
     return alignment.parts(), incidents + alignment.incidents()
 
@@ -88,8 +88,7 @@ class _Alignment:
         for is_it in (self._has_its_id, self._has_its_text):
             for number, part in enumerate(release):
                 self._find(number, (each for each in self._free(part) if is_it(each, number)))
-        if not any(release[number].name for number in self.of.values()) and not self._is_answered():
-            raise DamagedError("wrong-exercise")
+        self.is_of_exercise = any(release[number].name for number in self.of.values()) or self._is_answered()
         for number, part in enumerate(release):
             if part.solution:
                 self._find(number, self._answers(number))
@@ -251,12 +250,12 @@ def _rights(about: dict[str, Any]) -> tuple[Any, ...]:
     return (bool(about.get("grade")), bool(about.get("solution")), about.get("points") or 0)
 
 
-def _problem(notebook: Any) -> str:
-    """Why there is nothing to grade: `minitorch collect` writes a notebook that says so in place of one."""
+def _why_none(notebook: Any) -> DamagedError:
+    """Why no cell of the exercise is in a notebook: `minitorch collect` writes one where it found nothing to grade."""
     about = notebook.get("metadata")
     ours = about.get("minitorch") if isinstance(about, dict) else None
     problem = ours.get("problem") if isinstance(ours, dict) else None
-    return problem[:300] if isinstance(problem, str) else ""
+    return DamagedError("unreadable", problem[:300]) if isinstance(problem, str) else DamagedError("wrong-exercise")
 
 
 def _kernel(notebook: Any) -> list[Incident]:
