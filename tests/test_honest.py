@@ -50,20 +50,20 @@ def without_outputs(data: Any) -> Any:
 @given(DATA, strategies.sampled_from((None, 1)), strategies.booleans())
 def test_outputs_are_dropped_and_nothing_else(data: Any, indent: int | None, is_ascii: bool) -> None:
     content = json.dumps(data, indent=indent, ensure_ascii=is_ascii).encode(errors="replace")
-    assert json.loads(stripped(content, 10**6)) == without_outputs(json.loads(content))
+    assert json.loads(stripped(content, -1)) == without_outputs(json.loads(content))
 
 
 @settings(max_examples=300, deadline=None)
 @given(strategies.binary() | strategies.text(alphabet='"\\[]{}:,outputs ').map(str.encode))
 def test_what_is_no_json_is_no_exception(content: bytes) -> None:
-    assert len(stripped(content, 10**6)) <= len(content)
+    assert len(stripped(content, -1)) <= len(content)
 
 
 @pytest.mark.parametrize("text", [b'"' + b'\\"' * 10**6, b'{"outputs": ' + b"[" * 10**6, b'"outputs": [' * 10**5])
 def test_a_hostile_text_takes_no_more_memory_than_its_own(text: bytes) -> None:
     tracemalloc.start()
     try:
-        stripped(text, 10**8)
+        stripped(text, 0)
         assert tracemalloc.get_traced_memory()[1] < 4 * len(text)
     finally:
         tracemalloc.stop()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..limits import MIB
-from ..submission.preflight import DamagedError, contents, notebooks
+from ..submission.preflight import DamagedError, notebooks, read_stripped
 
 BYTES = 64 * MIB
 """Of a submission's notebooks together; raising it lets students send more over the network."""
@@ -51,7 +51,7 @@ def packed(folder: Path, exercise: str, largest: int) -> list[File]:
 
 def _what(path: Path, largest: int) -> bytes | int | None:
     try:
-        return contents(path, largest)
+        return read_stripped(path, largest)
     except DamagedError as damaged:
         return path.lstat().st_size if damaged.incident.kind == "too-large" else None
 

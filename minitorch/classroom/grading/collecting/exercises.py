@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,8 @@ from ..course.folders import Course
 from ..course.names import visible
 from ..incidents import KINDS
 from ..limits import Limits
-from ..submission.preflight import DamagedError, Part, load, mend, released
+from ..submission.alignment import mend
+from ..submission.preflight import DamagedError, Part, load, released
 
 
 class Exercises:
@@ -110,23 +110,3 @@ def plain_name(file: str) -> str:
 def release_digest(path: Path) -> str:
     """A digest of a notebook as it was handed out."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def stripped(content: bytes, largest: int) -> bytes:
-    """Return a notebook; one that is larger than this many bytes without its outputs, which nothing is graded by.
-
-    Example:
-        >>> cell = {"cell_type": "code", "metadata": {}, "source": "x", "outputs": [{"text": "y" * 100}]}
-        >>> len(stripped(json.dumps({"cells": [cell]}).encode(), 100))
-        76
-    """
-    if len(content) <= largest:
-        return content
-    try:
-        notebook = json.loads(content)
-        for cell in notebook["cells"]:
-            if "outputs" in cell:
-                cell["outputs"] = []
-        return json.dumps(notebook, ensure_ascii=False).encode(errors="surrogatepass")
-    except (ValueError, KeyError, TypeError, RecursionError, MemoryError):  # no notebook, which the grader says
-        return content

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from ..course.names import refused, visible
 from ..limits import Limits
+from ..submission.preflight import stripped
 from .attempts import Attempt, digest_of
 from .entries import BYTES, FILES, OWN_FILES, Entry, FaultError, entries, in_words, members, owner_of
-from .exercises import Exercises, plain_name, stripped
+from .exercises import Exercises, plain_name
 from .people import People, UnknownError
 from .platforms import STAMP, Handed, recognise, time_of
 

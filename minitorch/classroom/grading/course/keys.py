@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...parts import PACKAGE, sources
 from ..limits import MIB, Limits
-from ..submission.preflight import DamagedError, contents, notebooks
+from ..submission.preflight import DamagedError, notebooks, read_stripped
 
 BYTES = 64 * MIB
 """Of a submission's notebooks together; of those beyond it, sizes and times count."""
@@ -65,7 +65,7 @@ def work_of(folder: Path, largest: int) -> str:
             if about.st_size > left:
                 digest.update(f"{about.st_size} {about.st_mtime_ns}".encode())
                 continue
-            content = contents(path, largest)
+            content = read_stripped(path, largest)
             left -= len(content)
             digest.update(content)
         except DamagedError as damaged:

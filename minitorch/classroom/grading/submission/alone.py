@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from typing import Any
 
 from ..incidents import Incident
 from ..limits import Limits
-from ..sandbox import packages
+from ..sandbox import shown
 from ..sandbox.image import PROGRAMS, Contents, image
 from ..sandbox.inside.channel import READY
 from ..sandbox.receiver import Receiver
@@ -47,9 +48,9 @@ class Process:
     def __init__(self, contents: Contents, limits: Limits, folder: Path) -> None:
         self.limits, self.cells = limits, 0
         token = secrets.token_hex()
-        modules = {path.name.partition(".")[0] for path in packages.shown(contents.needs.installed)}
+        modules = {place.name.partition(".")[0] for place in shown.packages(contents.needs.installed)}
         options: dict[str, Any] = {"token": token, "checks": contents.checks, "shown": sorted(modules)}
-        options["folders"] = [str(path) for path in packages.folders() if path.name.endswith("-packages")]
+        options["folders"] = sorted({sysconfig.get_path(name) for name in ("purelib", "platlib")})
         with (folder / "errors").open("wb") as errors, socket.create_server(("127.0.0.1", 0)) as server:
             options["port"] = server.getsockname()[1]
             self.process = subprocess.Popen(

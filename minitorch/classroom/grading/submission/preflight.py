@@ -183,21 +183,17 @@ _BRACKETS = re.compile(rb'[\[{]++|[\]}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTA
 
 
 def stripped(content: bytes, largest: int) -> bytes:
-    """Return the content of a notebook's file without outputs, attachments and the state of widgets.
+    """Return a notebook; one that is larger than this many bytes without outputs, attachments and the state of widgets.
 
-    It is done on bytes, before anything is parsed, so that a large file never becomes many objects.
-
-    Args:
-        content: of the file; whatever is no JSON is left as it is.
-        largest: number of bytes that may be left.
-
-    Raises:
-        DamagedError: if more is left.
+    It is done on bytes, before anything is parsed, so that a large file never becomes many objects. Whatever is no JSON
+    is left as it is.
 
     Example:
-        >>> stripped(b'{"cells": [{"outputs": [{"text": "]"}], "source": "1"}]}', 100)
+        >>> stripped(b'{"cells": [{"outputs": [{"text": "]"}], "source": "1"}]}', 10)
         b'{"cells": [{"outputs": [], "source": "1"}]}'
     """
+    if len(content) <= largest:
+        return content
     kept, begin = [], 0
     key = _KEYS.search(content)
     while key is not None:
@@ -206,10 +202,7 @@ def stripped(content: bytes, largest: int) -> bytes:
             kept += [content[begin:end], b"[]" if content[end] == ord("[") else b"{}"]
             begin = end = _end_of_value(content, end)
         key = _KEYS.search(content, end)
-    left = b"".join([*kept, content[begin:]])
-    if len(left) > largest:
-        raise DamagedError("too-large", f"{len(left) / 1e6:.1f} MB without outputs; {largest / 1e6:.1f} MB are allowed")
-    return left
+    return b"".join([*kept, content[begin:]])
 
 
 def _end_of_value(content: bytes, begin: int) -> int:
@@ -227,16 +220,20 @@ def _end_of_value(content: bytes, begin: int) -> int:
 
 
 def read_stripped(path: Path, largest: int) -> bytes:
-    """Return the content of a submitted notebook without its outputs (`stripped`); no more than `FILE_BYTES` are read.
+    """Return the content of a submitted notebook, `stripped`; no more than `FILE_BYTES` are read.
 
     Raises:
         DamagedError: if it is no regular file, or more than `largest` bytes are left.
     """
-    return stripped(contents(path, FILE_BYTES), largest)
+    content = stripped(contents(path, FILE_BYTES), largest)
+    if len(content) > largest:
+        size = f"{len(content) / 1e6:.1f} MB without outputs"
+        raise DamagedError("too-large", f"{size}, and {largest / 1e6:.1f} MB are allowed")
+    return content
 
 
 def load(path: Path, largest: int) -> Any:
-    """Return a file as a notebook of format 4, without outputs: plain data.
+    """Return a file as a notebook of format 4: plain data.
 
     Each cell has a type, a source, which is one text, and metadata. Older formats are converted.
 
