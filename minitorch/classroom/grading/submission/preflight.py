@@ -178,8 +178,9 @@ def contents(path: Path, largest: int) -> bytes:
 
 
 # A key whose value is dropped, where an array or an object follows; or a text, so that nothing is found inside of one.
-_KEYS = re.compile(rb'("(?:outputs|attachments|widgets)"\s*+:\s*+)(?=[\[{])|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_BRACKETS = re.compile(rb'[\[{]++|[\]}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+# They search a copy without escapes: a repeated group of escapes would take memory for each of them.
+_KEYS = re.compile(rb'("(?:outputs|attachments|widgets)"\s*:\s*)(?=[\[{])|"[^"]*"?')
+_BRACKETS = re.compile(rb'[\[{]+|[\]}]+|"[^"]*"?')
 
 
 def stripped(content: bytes, largest: int) -> bytes:
@@ -194,14 +195,14 @@ def stripped(content: bytes, largest: int) -> bytes:
     """
     if len(content) <= largest:
         return content
-    kept, begin = [], 0
-    key = _KEYS.search(content)
+    kept, begin, bare = [], 0, content.replace(rb"\\", b"__").replace(rb"\"", b"__")
+    key = _KEYS.search(bare)
     while key is not None:
         end = key.end()
         if key[1]:
             kept += [content[begin:end], b"[]" if content[end] == ord("[") else b"{}"]
-            begin = end = _end_of_value(content, end)
-        key = _KEYS.search(content, end)
+            begin = end = _end_of_value(bare, end)
+        key = _KEYS.search(bare, end)
     return b"".join([*kept, content[begin:]])
 
 
