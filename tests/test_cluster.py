@@ -127,7 +127,7 @@ def test_a_worker_and_a_client_that_are_killed_lose_and_double_nothing(cluster: 
         eventually(lambda: len(graded(root)) > len(before))
         workers[0].send_signal(signal.SIGKILL)
         said, complaints = process.communicate(timeout=200)
-    assert process.returncode == 1, complaints
+    assert process.returncode == 0, complaints
     assert [line for line in complaints.splitlines() if "distributed" in line] == []
     report = {row["student"]: row for row in json.loads(said)["submissions"]}
     assert sorted(graded(root)) == sorted(report), "each once"

@@ -33,10 +33,10 @@ def page(student: str, exercise: str, result: Result) -> str:
     """
     by_hand = sum(each.of for each in result.graded if each.manual)
     total = f"{result.points:g} of {result.of:g} points"
-    if by_hand:
-        total += f", of which {by_hand:g} are still to be given by a person"
-    elif result.look and not result.points:
+    if result.look and not result.points:
         total = f"No points yet of {result.of:g}: a person has still to look at this"
+    elif by_hand:
+        total += f", of which {by_hand:g} are still to be given by a person"
     return render(
         "feedback",
         title=f"{exercise}: {student}",
