@@ -18,7 +18,7 @@ from tests import classes, simulated
 from tests.helpers import require
 from tests.simulated import EXERCISES, Class
 
-STUDENTS, KILLS, SEED = 6, 2, 9
+STUDENTS, KILLS, SEED = 6, 2, 14
 HOW = ("--workers", "2")
 
 
@@ -47,6 +47,7 @@ def test_all_that_can_happen_is_in_the_class() -> None:
     assert any(entry.cost(100, 100) for entry in entries), "late"
     assert any(entry.work.kinds for entry in entries), "hostile"
     assert any(entry.counts < len(entry.attempts) - 1 for entry in entries), "damaged the second time"
+    assert simulated.simulated(SEED, STUDENTS).absent, "nothing handed in"
     assert any(simulated.ALL in entry.work.worth.values() for entry in entries)
     assert simulated.simulated(SEED, STUDENTS).entries == simulated.simulated(SEED, STUDENTS).entries
     assert simulated.simulated(SEED + 1, STUDENTS).entries != simulated.simulated(SEED, STUDENTS).entries

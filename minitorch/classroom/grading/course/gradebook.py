@@ -17,7 +17,8 @@ from typing import Any
 
 from ....errors import CommandError
 from ...imports import quick_imports
-from .ledger import Cells, Mark, Who
+from .ledger import Cells
+from .marks import Mark, Who
 from .private import opened
 from .trouble import unusable
 

@@ -14,8 +14,8 @@ from getpass import getuser
 from pathlib import Path
 from typing import Any
 
-from .ledger import Mark, Who
 from .lines import Lines
+from .marks import Mark, Who
 
 PERSON = "a person, in formgrader"
 OTHER = "another program"

@@ -17,8 +17,8 @@ from typing import Any, Self
 from ....errors import CommandError
 from ..results import Result
 from .history import now
-from .ledger import Who
 from .lines import Lines
+from .marks import Who
 from .private import opened
 from .trouble import holder
 

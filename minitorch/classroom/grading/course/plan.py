@@ -14,7 +14,7 @@ from ..submission.preflight import Part
 from .folders import Course, Submission
 from .journal import Entry
 from .keys import work_of
-from .ledger import Who
+from .marks import Who
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from .folders import Course
 from .gradebook import Book
 from .history import OTHER, PERSON, Change, Event, History, between, now, program
 from .journal import Entry
-from .ledger import Cells, Ledger, Mark, Who
+from .ledger import Cells, Ledger
+from .marks import Mark, Who
 
 CHANGED = "the exercise was changed"
 

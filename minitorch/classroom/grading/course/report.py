@@ -11,7 +11,7 @@ from typing import Any
 from ..results import Result
 from .bests import Best
 from .folders import Stray
-from .ledger import Mark
+from .marks import Mark
 from .names import visible
 
 

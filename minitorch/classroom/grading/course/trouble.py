@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from ....errors import CommandError
+from .history import History
 
 PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -97,8 +98,6 @@ def _check(path: Path) -> str:
 
 def _lost(path: Path) -> str:
     """What would be lost with a gradebook."""
-    from .history import History
-
     history = History(path.with_name("history.jsonl"))
     given = [mark for marks in history.marks.values() for mark in marks.values() if mark.is_by_hand]
     return (

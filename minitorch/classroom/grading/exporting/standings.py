@@ -11,7 +11,8 @@ from ..collecting.attempts import Attempt, current
 from ..course.folders import Course
 from ..course.handed_in import handed_in
 from ..course.journal import Journal
-from ..course.ledger import Ledger, Who
+from ..course.ledger import Ledger
+from ..course.marks import Who
 from ..course.report import Row
 from ..enrolment.deadlines import Deadlines, Penalty
 from ..results import Result

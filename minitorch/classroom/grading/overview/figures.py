@@ -18,7 +18,8 @@ from ..course.bests import Best, bests_of
 from ..course.folders import Course, Submission, chosen
 from ..course.history import PERSON, Event, History, now
 from ..course.journal import Entry, Journal
-from ..course.ledger import Cells, Ledger, Who
+from ..course.ledger import Cells, Ledger
+from ..course.marks import Who
 from ..course.recorder import noticed
 from ..course.report import Row
 from ..enrolment.roster import roster_of
