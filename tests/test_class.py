@@ -18,7 +18,7 @@ from tests import classes, simulated
 from tests.helpers import require
 from tests.simulated import EXERCISES, Class
 
-STUDENTS, KILLS, SEED = 6, 2, 14
+STUDENTS, KILLS, SEED = 6, 2, 12
 HOW = ("--workers", "2")
 
 
