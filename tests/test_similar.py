@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 
 from minitorch.__main__ import main
 from minitorch.classroom.grading.course.folders import Course
+from minitorch.classroom.grading.similarity.pairs import compare
 from minitorch.classroom.grading.similarity.similar import LARGEST, SAYING, Comparison, common_lines, similar, write
 from minitorch.classroom.grading.similarity.tokens import K, Piece, folded, party
 from minitorch.graph import Graph, topological_order
@@ -190,6 +191,16 @@ def test_fingerprints_do_not_depend_on_the_process() -> None:
         for seed in "12"
     ]
     assert said[0] == said[1] and len(said[0]) > 100
+
+
+def test_each_line_and_token_of_a_pair_counts_once() -> None:
+    """A run of tokens that occurs twice cuts the match in two, and these overlap."""
+    twice = "a = b[0] + c(1) - d\n"
+    source = f"{twice}for x in y:\n    print(x)\n{twice}while z:\n    z -= 1\n    assert z not in y, z.w\n"
+    one, other = (party(name, [Piece("cell 1", source)]) for name in "ab")
+    (pair,) = compare([one, other], np.array([], np.uint64), 1.0, 0.1, 1)
+    assert len(pair.matches) > 1, "the case that is meant"
+    assert pair.lines == source.count("\n") and pair.tokens == len(one.at)
 
 
 # Hostile notebooks -----------------------------------------------------------------------------------------------

@@ -29,10 +29,11 @@ class Lines:
 
 @dataclass(frozen=True)
 class Match:
-    """The same tokens in two parties: the lines of each, and the number of tokens."""
+    """The same tokens in two parties: the lines of each, where the first party has them, and the number of tokens."""
 
     one: Lines
     other: Lines
+    begin: int
     tokens: int
 
 
@@ -48,13 +49,14 @@ class Pair:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens in common."""
-        return sum(match.tokens for match in self.matches)
+        """The number of the first party's tokens in common; matches overlap, and each token counts once."""
+        return len({each for match in self.matches for each in range(match.begin, match.begin + match.tokens)})
 
     @property
     def lines(self) -> int:
         """The number of lines in common, as the first party has written them."""
-        return sum(len(match.one.text) for match in self.matches)
+        runs = ((match.one.place, match.one.first, len(match.one.text)) for match in self.matches)
+        return len({(place, line) for place, first, count in runs for line in range(first, first + count)})
 
     @property
     def shares(self) -> str:
@@ -113,7 +115,8 @@ def _matches(one: Party, other: Party) -> tuple[Match, ...]:
     found = []
     for run in np.split(np.arange(len(here)), starts):
         count = len(run) + K - 1
-        found.append(Match(_lines(one, here[run[0]], count), _lines(other, there[run[0]], count), count))
+        begin = int(here[run[0]])
+        found.append(Match(_lines(one, begin, count), _lines(other, there[run[0]], count), begin, count))
     return tuple(sorted(found, key=lambda match: -match.tokens))
 
 
