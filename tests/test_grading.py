@@ -10,6 +10,7 @@ import io
 import json
 import os
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -491,6 +492,12 @@ def test_feedback_holds_nothing_of_a_students_as_html() -> None:
 def test_a_check_says_which_cell_above_it_did_not_run() -> None:
     missing = Ran(error={"ename": "NameError", "evalue": "name 'merge' is not defined"})
     source = "def merge(a, b):\n    return a +"
+def test_a_page_shows_no_zero_where_there_are_no_points_yet() -> None:
+    rows = [Graded("first", 0, 30, "not graded", manual=True), Graded("second", 0, 20, "wrong")]
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", "", feedback.page("ana", "01", Result(rows))))
+    assert "? of 30first" in text and "✗ 0 of 20second" in text
+
+
     ends = {
         "SyntaxError: invalid syntax": Ran(error={"ename": "SyntaxError", "evalue": "invalid syntax"}),
         "memory": Ran(incident=Incident("memory")),
