@@ -82,8 +82,11 @@ def test_the_reason_for_no_sandbox_is_found_out(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_nothing_to_grade_is_an_error(course: Course) -> None:
-    with pytest.raises(CommandError, match=r"nothing to grade for bob: no student and no exercise"):
+    hand_in(course.root, "ana", "")
+    with pytest.raises(CommandError, match=r"no student and no exercise in \S+ is called bob$"):
         submissions(course, ["bob"])
+    with pytest.raises(CommandError, match=r"is called anna; did you mean ana\?"):
+        submissions(course, ["anna"])
     with pytest.raises(CommandError, match="there is no folder"):
         submissions(Course(course.root / "elsewhere", course.exercises))
 
@@ -489,15 +492,15 @@ def test_feedback_holds_nothing_of_a_students_as_html() -> None:
     assert "default-src 'none'" in page
 
 
-def test_a_check_says_which_cell_above_it_did_not_run() -> None:
-    missing = Ran(error={"ename": "NameError", "evalue": "name 'merge' is not defined"})
-    source = "def merge(a, b):\n    return a +"
 def test_a_page_shows_no_zero_where_there_are_no_points_yet() -> None:
     rows = [Graded("first", 0, 30, "not graded", manual=True), Graded("second", 0, 20, "wrong")]
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", "", feedback.page("ana", "01", Result(rows))))
     assert "? of 30first" in text and "✗ 0 of 20second" in text
 
 
+def test_a_check_says_which_cell_above_it_did_not_run() -> None:
+    missing = Ran(error={"ename": "NameError", "evalue": "name 'merge' is not defined"})
+    source = "def merge(a, b):\n    return a +"
     ends = {
         "SyntaxError: invalid syntax": Ran(error={"ename": "SyntaxError", "evalue": "invalid syntax"}),
         "memory": Ran(incident=Incident("memory")),

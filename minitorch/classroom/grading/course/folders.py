@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
@@ -122,12 +123,13 @@ def chosen(course: Course, found: list[Submission], only: Sequence[str]) -> list
     Raises:
         CommandError: if a name is none of theirs, or there is nothing by these students for these exercises.
     """
+    names = {name for each in found for name in (each.student, each.exercise)}
+    if strange := [name for name in only if name not in names]:
+        near = " or ".join(get_close_matches(strange[0], sorted(names)))
+        said = f"no student and no exercise in {course.submitted} is called {strange[0]}"
+        raise CommandError(f"{said}; did you mean {near}?" if near else said)
     students = {each.student for each in found}.intersection(only)
     exercises = {each.exercise for each in found}.intersection(only)
-    if strange := [name for name in only if name not in students | exercises]:
-        raise CommandError(
-            f"nothing to grade for {strange[0]}: no student and no exercise in {course.submitted} has that name"
-        )
     kept = [
         each
         for each in found
