@@ -145,6 +145,9 @@ def test_canvas_reads_the_points_that_count(missing: str, root: Path, tmp_path: 
         "77": {"1234": "60", "1235": "24", "1236": nothing, "1237": "", "9": ""}
     }
     assert said["count"] == 2 and status == 1 and "dan" in said["notes"][0]
+    assert [note for note in said["notes"] if "Cells with 0" in note] == [
+        "Cells with 0, since nothing was handed in: 1." for _ in range(missing == "zero")
+    ]
     (late,) = said["late"]
     assert (late["student"], late["earned"], late["points"]) == ("bo", 30, 24)
 
@@ -181,6 +184,11 @@ def test_an_export_is_a_fixed_point(root: Path, tmp_path: Path, run: Run) -> Non
     ("change", "options", "reason"),
     [
         (("01 Sample", "Exercise 1"), (), "--column"),
+        (
+            ("01 Sample", "Exercise 1"),
+            ("--column", f"{EXERCISE}=Two (2)"),
+            "Two (2); it has Essay (70), Exercise 1 (77)",
+        ),
         (("Essay (70)", "01-sample (70)"), (), "2 columns"),
         (("10,60,", "10,100,"), (), "--scale"),
         (("Section", "Group"), (), "no gradebook"),
@@ -349,6 +357,8 @@ def test_no_points_for_a_reason_to_look_at_are_never_zero(
     assert exported() == ("60", "24", 0), "nothing went wrong"
     graded(root, "ana", 0, kind)
     graded(root, "bo", 10, kind)
+    said = run(root, "feedback", "--to", str(tmp_path / "pages"))[1]["notes"]
+    assert said[0].startswith("Without points until a person has looked") and "ana" in said[0]
     assert exported() == ("", "4", 1), "points that were earned count while somebody looks"
     here = Course(root / "submitted", root / "exercises")
     (row, _) = overview(here).lines

@@ -70,17 +70,22 @@ def _columns(headings: Sequence[str], first: int, filling: Filling, path: Path) 
             for index, heading in enumerate(headings, first)
             if (wanted in (heading, _title(heading)) if wanted else letters(_title(heading)) == letters(exercise))
         ]
-        if len(matching) > 1 or (wanted is not None and not matching):
+        if len(matching) > 1:
             raise CommandError(f"{path} has {len(matching)} columns {wanted or exercise}; name one with its number")
+        if wanted is not None and not matching:
+            raise CommandError(f"{path} has no column {wanted}; it has {_assignments(headings)}")
         if matching:
             found[exercise] = matching[0]
     if not found:
-        titles = [heading for heading in headings if _title(heading) != heading]
         raise CommandError(
-            f"{path} has no column for {', '.join(exercises)}; it has {', '.join(titles) or 'no assignments'}: "
+            f"{path} has no column for {', '.join(exercises)}; it has {_assignments(headings)}: "
             f"name one with --column '{exercises[0]}=ITS NAME'"
         )
     return found
+
+
+def _assignments(headings: Sequence[str]) -> str:
+    return ", ".join(heading for heading in headings if _title(heading) != heading) or "no assignments"
 
 
 def _title(heading: str) -> str:

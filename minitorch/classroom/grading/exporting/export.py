@@ -71,6 +71,8 @@ def export(
         replace(to, sheet.text())
         met = filling.met
     said += [*notes(found, names, met), *filling.notes]
+    if filling.zeros:
+        said.append(f"Cells with 0, since nothing was handed in: {filling.zeros}.")
     if left := [name for name in found.exercises if name not in names and form == "canvas"]:
         said.append(f"No column for {', '.join(left)}; --column '{left[0]}=ITS NAME' names one.")
     late = [each for who, each in sorted(found.graded.items()) if each.penalty.days and who[1] in names]

@@ -36,6 +36,7 @@ class Filling:
     choices: Choices
     met: set[str] = field(default_factory=set)
     count: int = 0
+    zeros: int = 0
     notes: list[str] = field(default_factory=list)
 
     def cell(self, student: str | None, exercise: str, before: str = "", possible: str = "") -> str:
@@ -53,7 +54,10 @@ class Filling:
         self.met.add(student or "")
         standing = self.found.graded.get((student or "", exercise))
         if standing is None:
-            return before or ("0" if self.choices.zero and not self.found.has_work(student, exercise) else "")
+            if before or not self.choices.zero or self.found.has_work(student, exercise):
+                return before
+            self.zeros += 1
+            return "0"
         if before in EXCUSED:
             self.notes.append(
                 f"{student} {exercise} stays {before}, though there are {number(standing.points)} points."
@@ -109,19 +113,23 @@ class Export:
         return "\n".join([*lines, *(line for note in self.notes for line in ("", note))])
 
 
-def notes(found: Standings, exercises: Sequence[str], met: set[str] | None = None) -> Iterator[str]:
+def notes(found: Standings, exercises: Sequence[str], met: set[str] | None) -> Iterator[str]:
     """Yield what an instructor should know before the points of some exercises are published.
 
     Args:
         found: all points.
         exercises: those that are exported.
-        met: the students that the file has a row for; all by default.
+        met: the students that the file has a row for; None for pages, which have no cells.
     """
     by_hand = [who for who, each in found.graded.items() if each.by_hand]
     lost = [who for who in found.graded if met is not None and who[0] not in met]
+    nothing = "without points" if met is None else "left empty"
     for whose, said in (
-        (found.waiting, "Not graded yet, and left empty: {}. `minitorch grade` goes on."),
-        (found.undecided, "Left empty until a person has looked, since an incident took all points: {}."),
+        (found.waiting, f"Not graded yet, and {nothing}: {{}}. `minitorch grade` goes on."),
+        (
+            found.undecided,
+            nothing.capitalize() + " until a person has looked, since an incident took all points: {}.",
+        ),
         (by_hand, "A person has still to look at: {}."),
         (lost, "With points, but not in the file: {}."),
     ):
