@@ -18,7 +18,7 @@ _STEPS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_A
 _WRITES = ("STORE", "DELETE")
 # Code with these names reads attributes whose names it does not contain.
 _COMPUTED = {"getattr", "vars", "__dict__", "attrgetter", "methodcaller", "asdict", "astuple", "replace", "copy"}
-_COMPUTED |= {"deepcopy", "fields", "setattr", "delattr", "__getattribute__", "hasattr", "dir"}
+_COMPUTED |= {"deepcopy", "fields", "setattr", "delattr", "__getattribute__", "dir"}
 
 
 class Chain(NamedTuple):
@@ -79,11 +79,16 @@ def reads_in(code: CodeType) -> Reads:
         found |= dict.fromkeys(Chain(GLOBAL, text, ()) for text in texts)
     read = {chain[:3] for chain in found if not chain.is_written}
     chains = tuple([chain for chain in found if not (chain.is_written and chain[:3] in read)])
-    is_computed = not _COMPUTED.isdisjoint(code.co_names) or any(
-        step.opname == "MATCH_CLASS" for step in dis.get_instructions(code)
-    )
+    steps = list(dis.get_instructions(code))
+    is_computed = not _COMPUTED.isdisjoint(code.co_names) or any(step.opname == "MATCH_CLASS" for step in steps)
+    is_computed |= sum(step.argval == "hasattr" for step in steps) > sum(map(_names_last, steps, steps[1:]))
     asked = frozenset(texts if {"getattr", "hasattr"} & {*code.co_names} else ())
     return Reads(chains, frozenset(free) | asked, asked, is_computed)
+
+
+def _names_last(step: dis.Instruction, after: dis.Instruction) -> bool:
+    """Whether a call of two arguments ends with a text, as `hasattr` does whose name the code contains."""
+    return step.opname == "LOAD_CONST" and type(step.argval) is str and "CALL" in after.opname and after.arg == 2
 
 
 def _chains(code: CodeType) -> Iterator[Chain]:
