@@ -7,6 +7,7 @@ the table of the kinds of containers.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import types
@@ -114,6 +115,7 @@ _ROWS: dict[type, Row] = {  # the first that is a base of a value's class
 }
 _OBJECT = Row(lambda value: ((), (), ()), object.__new__, lambda target, keys, items, facts: None)
 _EXACT = frozenset(_ROWS) - {types.SimpleNamespace}
+_IN_C = types.GetSetDescriptorType, types.MemberDescriptorType  # what the interpreter makes, or a class in C
 _OURS = __name__.partition(".")[0]  # data of this package is a leaf
 _ITERATORS: dict[type, Callable[[list[Any]], Any]] = {  # used up when they are taken apart
     **dict.fromkeys((map, filter, zip, enumerate, reversed, type(iter([])), type(iter(())), type(iter({}))), iter),
@@ -143,13 +145,47 @@ def row_of(kind: Any, objects: bool = False) -> Row | None:
     return _OBJECT if objects and own and getattr(kind, "__flags__", 0) & 1 << 9 else None  # a class of Python
 
 
-def names_of(value: Any) -> tuple[str, ...]:
-    """The names of an object's attributes: those with slots, then the others."""
-    kind = type(value)
+@functools.lru_cache(maxsize=4096)
+def _slots(kind: Any) -> dict[str, Any]:
+    """The descriptors of a class's slots, by the names that attributes have there: `_A__x` for `__x` of a class `A`."""
+    slotted = [vars(ancestor) for ancestor in kind.__mro__ if "__slots__" in vars(ancestor)]
+    return {
+        name: slot
+        for space in reversed(slotted)
+        for name, slot in space.items()
+        if isinstance(slot, types.MemberDescriptorType)
+    }
+
+
+def _own(value: Any) -> dict[str, Any]:
+    """The dict of an object's attributes, also where its class answers for `__dict__` itself."""
+    spaces = (vars(ancestor).get("__dict__") for ancestor in type(value).__mro__)
+    space = next((each for each in spaces if isinstance(each, _IN_C)), None)
+    return {} if space is None else space.__get__(value)
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """What an object holds, by name: slots, then the others. No code of its class runs: no property, no `__getattr__`.
+
+    Example:
+        >>> class Lazy:
+        ...     __slots__ = ("known", "computed")
+        ...
+        ...     def __getattr__(self, name):
+        ...         raise RuntimeError("too early")
+        >>> lazy = Lazy()
+        >>> lazy.known = 1
+        >>> attributes(lazy)
+        {'known': 1}
+    """
+    kind: Any = type(value)
     if kind in _EXACT:
-        return ()
-    names = [name for ancestor in kind.__mro__ for name in vars(ancestor).get("__slots__", ()) if hasattr(value, name)]
-    return (*[name for name in names if not name.startswith("__")], *getattr(value, "__dict__", ()))
+        return {}
+    found = {}
+    for name, slot in _slots(kind).items():
+        with contextlib.suppress(AttributeError):  # an empty one
+            found[name] = slot.__get__(value)
+    return {**found, **_own(value)}
 
 
 class Parts:
@@ -201,9 +237,9 @@ class Parts:
         row = row or row_of(kind, self._is_inside is not None)
         assert row is not None
         keys, items, facts = row.take(value)
-        names = names_of(value)
-        children = [self.add(item) for item in items] + [self.add(getattr(value, name)) for name in names]
-        return Structure(kind, keys, tuple(children), names, facts)
+        held = attributes(value)
+        children = [self.add(item) for item in (*items, *held.values())]
+        return Structure(kind, keys, tuple(children), tuple(held), facts)
 
 
 class Whole:
@@ -244,10 +280,13 @@ class Whole:
         items = [self.build(child) for child in structure.children]
         count = len(items) - len(structure.names)
         row.fill(target, structure.keys, items[:count], structure.extra)
-        for name in set(names_of(target)).difference(structure.names):
-            object.__delattr__(target, name)
-        for name, item in zip(structure.names, items[count:], strict=True):
-            object.__setattr__(target, name, item)
+        held = dict(zip(structure.names, items[count:], strict=True))
+        kind: Any = type(target)
+        slots, own = _slots(kind), _own(target)
+        for name in attributes(target).keys() - held:
+            slots[name].__delete__(target) if name in slots else own.pop(name)
+        for name, item in held.items():
+            slots[name].__set__(target, item) if name in slots else own.update({name: item})
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:

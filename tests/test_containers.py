@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from minitorch.tree import Parts, Whole, flatten, unflatten
+from minitorch.tree import Parts, Whole, attributes, flatten, unflatten
 
 Pair = namedtuple("Pair", "first second")
 
@@ -410,3 +410,48 @@ def test_a_structure_keeps_what_is_shared() -> None:
     parts = Parts()
     parts.note(one)
     assert Whole(parts.leaves, [one]).build(parts.add(one)) is one
+
+
+class Guarded:
+    """An object whose class does not want to be asked."""
+
+    __slots__ = ("__dict__", "__private", "empty", "known")
+
+    def __init__(self, value: mt.Tensor) -> None:
+        self.known, self.other, self.__private = value, value * 2, value * 3
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    @property
+    def computed(self) -> Any:
+        raise RuntimeError("computed")
+
+    def given(self, value: mt.Tensor) -> mt.Tensor:
+        before = self.known + self.other + self.__private
+        self.known, self.other, self.__private = value, value + 1, value + 2
+        return before
+
+
+class Single(Guarded):
+    """An object whose slot is named by one text, which has no dict to itself."""
+
+    __slots__ = "alone"
+    alone: mt.Tensor
+
+
+def test_jit_looks_at_objects_without_running_their_code() -> None:
+    one, result = Single(mt.ones(2)), Guarded(mt.ones(2))
+    one.alone = mt.ones(2)
+
+    @mt.jit
+    def function(x: mt.Tensor) -> Any:
+        before = one.given(x) + one.alone
+        one.alone = x + 3
+        return before, result
+
+    assert function(mt.zeros(2))[0].tolist() == [7, 7]
+    found = {"alone": [3, 3], "known": [0, 0], "other": [1, 1], "_Guarded__private": [2, 2]}
+    assert {name: value.tolist() for name, value in attributes(one).items()} == found
+    assert function(mt.ones(2))[0].tolist() == [6, 6]
+    assert function(mt.ones(2))[1].known.tolist() == [1, 1]

@@ -15,6 +15,7 @@ from ...errors import compose
 from ...interpreters import made_by
 from ...ir import Node, warn_user
 from ...tensor import TapeEntry, Tensor, View
+from ...tree import attributes
 
 
 class Attributes:
@@ -92,21 +93,21 @@ def _described(holder: Any, value: Any, inside: set[int]) -> str:
         if "__builtins__" in holder and "__name__" in holder:
             return f"the global variable `{keys[0]}`"
         for owner in gc.get_referrers(holder):
-            if getattr(owner, "__dict__", None) is holder:
+            if attributes(owner).get(keys[0]) is value:
                 return f"the attribute `{keys[0]}` of a {type(owner).__name__}"
         return f"a dict, under {keys[0]!r}"
     if isinstance(holder, (list, set, tuple)):
         return f"a {type(holder).__name__}{_name_of(holder, inside)}"
     if isinstance(holder, CellType):
         return _ENCLOSING
-    names = [name for name, item in getattr(holder, "__dict__", {}).items() if item is value]
+    names = [name for name, item in attributes(holder).items() if item is value]
     return f"the attribute `{names[0]}` of a {type(holder).__name__}" if names else f"a {type(holder).__name__}"
 
 
 def _name_of(holder: Any, inside: set[int]) -> str:
     """The name of a container that is a global variable or an attribute."""
     for owner in gc.get_referrers(holder):
-        space = owner if isinstance(owner, dict) else getattr(owner, "__dict__", {})
+        space = owner if isinstance(owner, dict) else attributes(owner)
         names = [name for name, item in space.items() if item is holder and isinstance(name, str)]
         if id(owner) not in inside and names and not isinstance(owner, FrameType):
             return f", `{names[0]}`"

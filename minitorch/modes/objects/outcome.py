@@ -16,7 +16,7 @@ from typing import Any
 from ...errors import TracingError
 from ...ir import user_source
 from ...tensor import Tensor
-from ...tree import Parts, Structure, Whole, names_of, row_of
+from ...tree import Parts, Structure, Whole, attributes, row_of
 
 _MOST_ITEMS = 10_000  # of an iterator among the results; raising it allows longer ones, and traces endless ones longer
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -84,7 +84,7 @@ def _objects(values: list[Any]) -> tuple[list[Any], list[int]]:
         within.append(1)
         if (row := row_of(kind, True)) is not None:
             pending += row.take(value)[1]
-            pending += [getattr(value, name) for name in names_of(value)]
+            pending += attributes(value).values()
     return found, within
 
 
@@ -98,8 +98,8 @@ def _content(container: Any) -> tuple[Any, ...]:
     row = row_of(kind)
     assert row is not None
     keys, items, facts = row.take(container)
-    names = names_of(container)
-    return keys, tuple(items), facts, names, tuple([getattr(container, name) for name in names])
+    held = attributes(container)
+    return keys, tuple(items), facts, tuple(held), tuple(held.values())
 
 
 def _is_unchanged(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ...nn import Module
 from ...tensor import Tensor
-from ...tree import Parts, Structure, names_of
+from ...tree import Parts, Structure, attributes
 
 _MOST_OBJECTS = 20_000  # that are looked into; raising it finds state further away, and makes tracing slower
 _MOST_ITEMS = 4096  # of a container that is looked into; likewise
@@ -291,7 +291,7 @@ def _items(value: Any) -> dict[Any, Any]:
         return dict(enumerate(value))
     if isinstance(value, type):
         return {name: each for name, each in vars(value).items() if not name.startswith("__")}
-    return {name: getattr(value, name) for name in names_of(value)}
+    return attributes(value)
 
 
 def _is_entered(value: Any) -> bool:
