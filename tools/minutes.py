@@ -1,7 +1,8 @@
 """How many minutes a notebook takes, estimated from what is in it: ``python tools/minutes.py notebooks/*.ipynb``.
 
 Words are read at 200 a minute, as of technical prose; lines of code at ten a minute, since they are understood and not
-only read; a prediction takes one minute. Sections marked *optional* in their heading count separately.
+only read; a prediction takes one minute, and lines that the reader types three. Sections marked *optional* in their
+heading count separately.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
-WORDS, LINES, PREDICTIONS = 200, 10, 1  # a minute
+WORDS, LINES, PREDICTIONS, BLANKS = 200, 10, 1, 1 / 3  # a minute
 STATED = re.compile(r"^Time: (\d+) minutes", re.MULTILINE)
 
 
@@ -23,14 +24,15 @@ class Counts:
     words: int = 0
     lines: int = 0
     predictions: int = 0
+    blanks: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(self.words + other.words, self.lines + other.lines, self.predictions + other.predictions)
+        return Counts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def minutes(self) -> float:
-        """For reading it and guessing."""
-        return self.words / WORDS + self.lines / LINES + self.predictions / PREDICTIONS
+        """For reading, guessing and typing."""
+        return self.words / WORDS + self.lines / LINES + self.predictions / PREDICTIONS + self.blanks / BLANKS
 
 
 def counted(kind: str, source: str) -> Counts:
@@ -38,15 +40,14 @@ def counted(kind: str, source: str) -> Counts:
 
     Example:
         >>> counted("markdown", "Two words. **Predict:** a number?"), counted("code", "x = 1\\n\\n# why\\ny = 2")
-        (Counts(words=5, lines=0, predictions=1), Counts(words=0, lines=2, predictions=0))
+        (Counts(words=5, lines=0, predictions=1, blanks=0), Counts(words=0, lines=2, predictions=0, blanks=0))
     """
     if kind == "code":
         lines = [line.strip() for line in source.splitlines()]
-        return Counts(
-            0, sum(bool(line) and not line.startswith("#") for line in lines), source.count("course.predict(")
-        )
-    read = re.sub(r"\]\([^)]*\)", "]", source)  # nobody reads where a link leads
-    return Counts(len(re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*", read)), 0, len(re.findall(r"\*\*Predict", source)))
+        read = sum(bool(line) and not line.startswith("#") for line in lines)
+        return Counts(0, read, source.count("course.predict("), source.count("@course.blank("))
+    text = re.sub(r"\]\([^)]*\)", "]", source)  # nobody reads where a link leads
+    return Counts(len(re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*", text)), 0, len(re.findall(r"\*\*Predict", source)))
 
 
 def of_notebook(path: Path) -> tuple[Counts, Counts, int]:

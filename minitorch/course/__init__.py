@@ -1,6 +1,7 @@
 """The tools of the notebooks: settings, a stopwatch, predictions, and showing errors. The engine does without them."""
 
 from ..inspect.plots.plot import duration
+from .blanking import Blank, blank
 from .catching import caught
 from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
@@ -13,6 +14,7 @@ from .recording import record
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
 
 __all__ = [
+    "Blank",
     "Comparison",
     "Golf",
     "Laps",
@@ -20,6 +22,7 @@ __all__ = [
     "Prediction",
     "Settings",
     "Times",
+    "blank",
     "caught",
     "compare",
     "duration",

@@ -77,7 +77,7 @@ class caught:  # noqa: N801  it is used like a function, as `contextlib.suppress
         messages = [in_cells(message) for message in (*told, *self.warnings)]
         if self.fold:
             if messages:
-                _display(Folded(self.who, messages))
+                display(Folded(self.who, messages))
             return
         for message in messages:
             print(wrapped(message))
@@ -106,15 +106,15 @@ def _heading(who: str) -> str:
     return f"── {who} ──"
 
 
-def _display(shown: Folded) -> None:
-    """Show it in a notebook, or print it."""
+def display(shown: object) -> None:
+    """Show an object in a notebook, or print it."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
         print(shown)
         return
-    from IPython.display import display
+    from IPython.display import display as in_notebook
 
-    display(shown)  # type: ignore[no-untyped-call]
+    in_notebook(shown)  # type: ignore[no-untyped-call]
 
 
 def in_cells(message: str) -> str:
