@@ -16,6 +16,7 @@ import minitorch.nn.functional as F
 from minitorch.backends.xla import partitions
 from minitorch.errors import ShardingError
 from minitorch.sharding import Mesh, shard, shard_module, visualize
+from minitorch.sharding.mesh import Axis
 from minitorch.tensor import OnDevice
 from tests import pages
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session
@@ -326,6 +327,22 @@ def test_random_divisions_hold_every_element_where_they_say(seed):
                 assert np.asarray(piece.data).tolist() == wanted.tolist()
     assert y.tolist() == x.tolist()
     ET.fromstring(found.svg())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_mesh_knows_who_will_hold_what(seed):
+    draw = random.Random(seed)
+    shape = tuple(draw.choice((1, 2, 3, 4, 8, 16)) for _ in range(draw.randint(1, 3)))
+    mesh = draw.choice((MESH, FLAT, Mesh((2, 2, 2), ("data", "model", "deep"))))
+    options: list[Axis] = [None, *mesh.names, tuple(draw.sample(mesh.names, min(2, len(mesh.names))))]
+    axes = [draw.choice(options) for _ in shape]
+    try:
+        expected = mesh.holders(shape, axes)
+    except ShardingError:
+        with pytest.raises(ShardingError):
+            shard(mt.ones(*shape), mesh, axes)
+    else:
+        assert visualize(shard(mt.ones(*shape), mesh, axes)) == expected
 
 
 def test_writes_and_reads_of_a_divided_tensor_are_those_of_any():

@@ -5,12 +5,14 @@ from .blanking import Blank, blank
 from .catching import caught
 from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
+from .devices import with_devices
 from .golfing import Golf, golf
 from .panels import Panel, panel
 from .predicting import Prediction, predict, predictions
 from .process import peak_memory
 from .pytorch import with_torch
 from .recording import record
+from .rounds import Rounds, rounds
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "Laps",
     "Panel",
     "Prediction",
+    "Rounds",
     "Settings",
     "Times",
     "blank",
@@ -36,7 +39,9 @@ __all__ = [
     "predict",
     "predictions",
     "record",
+    "rounds",
     "settings",
     "typed",
+    "with_devices",
     "with_torch",
 ]

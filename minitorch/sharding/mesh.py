@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from ..errors import ShardingError
+from .pictures import Holders, Part
 
 Axis = str | None | tuple[str, ...]
 Axes = tuple[tuple[str, ...], ...]
@@ -70,6 +72,43 @@ class Mesh:
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={length}" for name, length in self.axes)
+
+    def holders(self, shape: Sequence[int], axes: Sequence[Axis]) -> Holders:
+        """Which device would hold which part of a value of this shape; no device is needed for that.
+
+        Args:
+            shape: of the value.
+            axes: for each dimension an axis of the mesh that it is divided along, several, or None (see `shard`).
+
+        Returns:
+            Holders: what `visualize` says of the value once it is sharded; devices are numbered in row-major order.
+
+        Raises:
+            ShardingError: for an axis that the mesh does not have, or a dimension that its devices cannot share alike
+                (``MT204``).
+
+        Example:
+            >>> print(Mesh((4, 2), ("data", "model")).holders((32, 16), (None, "model")))
+                  0:8                 8:16
+            0:32  devices 0, 2, 4, 6  devices 1, 3, 5, 7
+        """
+        division, lengths = self.division(axes, len(shape)), dict(self.axes)
+        held: dict[Part, list[int]] = {}
+        for device, place in enumerate(product(*map(range, self.shape))):
+            at, part = dict(zip(self.names, place, strict=True)), []
+            for length, names in zip(shape, division, strict=True):
+                parts, index = 1, 0
+                for name in names:
+                    parts, index = parts * lengths[name], index * lengths[name] + at[name]
+                if length % parts:
+                    raise ShardingError(
+                        "MT204",
+                        f"{length} elements, which {parts} devices cannot share alike",
+                        fix=f"choose a length that {parts} divides, or None for this dimension",
+                    )
+                part.append((index * length // parts, (index + 1) * length // parts))
+            held.setdefault(tuple(part), []).append(device)
+        return Holders(tuple(shape), tuple((part, tuple(devices)) for part, devices in sorted(held.items())))
 
     def division(self, axes: Sequence[Axis], ndim: int) -> Axes:
         """For each dimension, the axes that it is divided along.
