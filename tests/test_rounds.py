@@ -9,7 +9,7 @@ import pytest
 
 from minitorch import course
 from minitorch.course.blanks.devices import reduce_scatter
-from minitorch.course.rounds import Send
+from minitorch.course.simulating import Send
 
 
 def ring(devices: int) -> list[list[Send]]:

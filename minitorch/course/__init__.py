@@ -12,7 +12,7 @@ from .predicting import Prediction, predict, predictions
 from .process import peak_memory
 from .pytorch import with_torch
 from .recording import record
-from .rounds import Rounds, rounds
+from .simulating import Rounds, rounds
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
 
 __all__ = [
