@@ -56,6 +56,7 @@ ROOMS = {
     "09-reductions": set(),
     "10-primitives": {"graph"},
     "11-memory": {"graph"},
+    "13-quantization": set(),
 }
 GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "named", "primitives", "tensor"}
 
@@ -368,6 +369,21 @@ def may_overwrite(graph):
         "plan": "def plan(buffers): return checks.memory.best_fit(buffers)",
         "checkpoints": "def checkpoints(sizes, costs, budget): return checks.memory.keeping.least(sizes)",
     },
+    "13-quantization": {
+        "per-channel": """
+def per_channel(weight):
+    from minitorch.quantization import PerChannelMinMaxObserver
+    return PerChannelMinMaxObserver()(weight)
+""",
+        "round-trip": "def round_trip(x, low, high): return checks.quantization.ranges.affine(low, high)",
+        "calibrate": "def calibrate(batches, share): return checks.quantization.ranges.extremes(batches, share)",
+        "product": "def product(*arguments): return checks.quantization.products.computed(*arguments)",
+        "scaler-step": """
+def scaler_step(scale, good, gradients, interval):
+    import minitorch as mt
+    return mt.amp.GradScaler(init_scale=scale)
+""",
+    },
 }
 
 # Ways to an object by its name, each of which says REACHED and how, if it gets there.
@@ -430,6 +446,7 @@ AIMS = {
     "09-reductions": ("minitorch.compiler.scheduling.rewrites.online", "online"),
     "10-primitives": ("minitorch.nn.functional.activations", "mish"),
     "11-memory": ("minitorch.backends.interpret", "_last_uses"),
+    "13-quantization": ("minitorch.quantization.schemes", "choose_qparams"),
 }
 
 

@@ -5,7 +5,20 @@
 
 from __future__ import annotations
 
-from . import autograd, deferred, eager, fusion, graph, memory, primitives, reductions, rewriting, schedules, tracing
+from . import (
+    autograd,
+    deferred,
+    eager,
+    fusion,
+    graph,
+    memory,
+    primitives,
+    quantization,
+    reductions,
+    rewriting,
+    schedules,
+    tracing,
+)
 from .score import Part, Score
 from .task import SEEDS, Task
 
@@ -41,6 +54,13 @@ EXERCISES: dict[str, tuple[Task, ...]] = {
         primitives.mish,
     ),
     "11-memory": (memory.live_ranges, memory.best_fit, memory.may_overwrite, memory.plan, memory.checkpoints),
+    "13-quantization": (
+        quantization.per_channel,
+        quantization.round_trip,
+        quantization.calibrate,
+        quantization.product,
+        quantization.scaler_step,
+    ),
 }
 TASKS: dict[str, Task] = {task.name: task for tasks in EXERCISES.values() for task in tasks}
 
@@ -58,6 +78,7 @@ __all__ = [
     "graph",
     "memory",
     "primitives",
+    "quantization",
     "reductions",
     "rewriting",
     "schedules",

@@ -1,0 +1,9 @@
+"""Exercise 13, quantisation: scales, a round trip to repair, calibration, a product of integers, and a loss scaler."""
+
+from __future__ import annotations
+
+from .products import product
+from .ranges import calibrate, per_channel, round_trip
+from .scaling import scaler_step
+
+__all__ = ["calibrate", "per_channel", "product", "round_trip", "scaler_step"]

@@ -1,0 +1,257 @@
+"""Scales and zero points: of a weight's channels, of a calibrated range, and of all batches of a calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...asks import quantization as asks
+from ...asks.plain import Array, Value, described
+from ..compare import wrong_array
+from ..task import Task, cases_with
+
+Cases = list[tuple[str, Any]]
+
+PER_CHANNEL = {"scales": 7, "codes": 7, "channels of zeros": 6}
+ROUND_TRIP = {"the zero point": 7, "the calibration": 6, "zero is in the range": 7}
+CALIBRATE = {"all batches": 6, "outliers": 8, "zero is in the range": 6}
+NEAR = 1e-5  # share by which a scale may be off: some roundings of float32
+
+
+def arrays_of(answer: Any, *names: str) -> str | None:
+    """Why an answer is not a tuple of arrays; None if it is."""
+    if type(answer) is tuple and len(answer) == len(names) and all(type(each) is Value for each in answer):
+        return None
+    return f"a tuple of arrays ({', '.join(names)}) was expected, and it is {described(answer)}"
+
+
+def affine(low: float, high: float) -> tuple[float, int]:
+    """The scale and the zero point of a range, and 0, on the integers from 0 to 255."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / 255
+    return scale, round(-low / scale)
+
+
+# --- per_channel ------------------------------------------------------------------------------------------------
+
+
+def _weights(seed: int) -> Cases:
+    draw = np.random.default_rng(seed)
+
+    def weight(*shape: int) -> Array:
+        size = 2.0 ** draw.permutation(np.arange(shape[0]) * 2 - 3).reshape(-1, *(1,) * (len(shape) - 1))
+        numbers = draw.uniform(-1, 1, shape) * size
+        numbers.reshape(shape[0], -1)[:, 0] = -1.2 * size.reshape(-1)  # the largest number of a channel is negative
+        return numbers.astype(np.float32)
+
+    empty = weight(4, 6)
+    empty[draw.integers(4)] = 0
+    return [
+        ("scales", (weight(4, 9),)),
+        ("scales", (weight(3, 3, 2, 2),)),
+        ("codes", (weight(5, 7),)),
+        ("codes", (weight(3, 2, 3, 3),)),
+        ("channels of zeros", (empty,)),
+        ("channels of zeros", (np.zeros((2, 3), np.float32),)),
+    ]
+
+
+def _wrong_channels(case: Any, answer: Any) -> str | None:
+    part, (weight,) = case
+    if said := arrays_of(answer, "codes", "scales"):
+        return said
+    codes, scales = answer[0].array, answer[1].array
+    rows = weight.reshape(len(weight), -1).astype(np.float64)
+    largest = np.abs(rows).max(1)
+    right = np.where(largest > 0, largest / 127, 1.0)
+    near = scales.shape == right.shape and bool((np.abs(scales - right) <= 0.05 * right).all())
+    if part != "codes":
+        if said := wrong_array(answer[1], right.astype(np.float32), NEAR) or _far(scales, right):
+            return f"scales: {said}{_why_scales(scales, rows)}; the largest numbers are {_few(largest)}"
+        return None if part == "scales" or not codes[largest == 0].any() else "a channel of zeros is not stored as 0"
+    units = rows / (scales.astype(np.float64) if near else right)[:, None]
+    if said := wrong_array(answer[0], codes if codes.shape == weight.shape else weight):
+        return f"codes: {said}"
+    if codes.dtype != np.int8:
+        return f"codes: their type is {codes.dtype} and should be int8"
+    off = np.abs(codes.reshape(rows.shape) - units)
+    if (off <= 0.5 + 1e-3).all():
+        return None
+    at = np.unravel_index(int(off.argmax()), off.shape)
+    given, unit = int(codes.reshape(rows.shape)[at]), float(units[at])
+    why = "; it was cut off and not rounded" if given == math.trunc(unit) else ""
+    why = "; an int8 ends at 127, so a larger number wraps around" if abs(given - unit) > 200 else why
+    return f"{rows[at]:.5g} is {unit:.3f} steps of its channel, and is stored as {given}{why}"
+
+
+def _far(scales: Array, right: Array) -> str | None:
+    """The first scale that is not near the right one, as a share: `wrong_array` is generous with small numbers."""
+    off = ~(np.abs(scales - right) <= NEAR * right)
+    at = int(off.argmax())
+    return f"element [{at}] is {scales[at]:.6g} and should be {right[at]:.6g}" if off[at] else None
+
+
+def _why_scales(scales: Array, rows: Array) -> str:
+    if scales.shape != (len(rows),):
+        return ""
+    largest = np.abs(rows).max(1)
+    if not largest.all() and not (scales[largest == 0] == 1).all():
+        return "; a channel of zeros has no largest number to divide by: its scale is 1"
+    for why, wrong in (
+        ("that is one scale for the whole weight: each channel has its own", largest.max() / 127 + 0 * largest),
+        ("the largest number becomes 127, so divide by 127", largest / 128),
+        ("that is the step of an unsigned range: from 0 to the largest number there are 127", largest / 255),
+        ("the largest number may be negative: take absolute values", rows.max(1) / 127),
+        ("from -127 to 127 the steps are symmetric: only the largest number counts", np.ptp(rows, 1) / 255),
+    ):
+        if np.allclose(scales, wrong, NEAR, 0):
+            return f"; {why}"
+    return ""
+
+
+def _few(numbers: Sequence[float] | Array) -> list[float]:
+    return [float(f"{each:.4g}") for each in numbers]
+
+
+per_channel = Task(asks.per_channel, PER_CHANNEL, _weights, cases_with(PER_CHANNEL, _wrong_channels, with_part=True))
+
+
+# --- round_trip -------------------------------------------------------------------------------------------------
+
+
+def _trips(seed: int) -> Cases:
+    """Each part shows one of the mistakes alone: the others make no difference there."""
+    draw = np.random.default_rng(seed)
+    low, high = -1.0, 1.0
+    while abs(-low / affine(low, high)[0] % 1 - 0.5) < 0.1:  # the zero point is not half-way between two integers
+        low, high = -draw.uniform(1, 3), draw.uniform(2, 5)
+
+    def numbers(low: float, high: float, first: int, last: int) -> Array:
+        """Numbers that are not half-way between two steps, from one integer to another."""
+        scale, zero_point = affine(low, high)
+        codes = np.array([first, last, *draw.integers(first, last, 6)])
+        return (scale * (codes - zero_point + draw.uniform(-0.4, 0.4, 8))).astype(np.float32)
+
+    whole = numbers(low, high, 1, 254)
+    whole[:2] = low, high
+    above = draw.uniform(2, 4)
+    positive = numbers(above, 2.3 * above, 130, 254)
+    positive[:2] = above, 2.3 * above
+    return [
+        ("the zero point", (whole, float(whole[0]), float(whole[1]))),
+        ("the calibration", (numbers(0, high, 20, 120), 0.0, high)),
+        ("the calibration", (numbers(0, high, 20, 400), 0.0, high)),
+        ("zero is in the range", (positive, float(positive[0]), float(positive[1]))),
+    ]
+
+
+def _wrong_trip(case: Any, answer: Any) -> str | None:
+    x, low, high = case
+    if said := arrays_of(answer, "codes", "back"):
+        return said
+    scale, zero_point = affine(low, high)
+    wide = x.astype(np.float64)
+    right = np.clip(np.round(wide / scale) + zero_point, 0, 255).astype(np.uint8)
+    where = f"a range from {low:.4g} to {high:.4g}"
+    if said := wrong_array(answer[0], right):
+        if answer[0].array.shape == right.shape:
+            said += _why_codes(answer[0].array.astype(np.int64), wide, low, high)
+        return f"{where}: codes: {said}"
+    said = wrong_array(answer[1], (scale * (right.astype(np.float64) - zero_point)).astype(np.float32), NEAR)
+    return f"{where}: back: {said}; a code stands for scale * (code - zero point)" if said else None
+
+
+def _why_codes(codes: Array, x: Array, low: float, high: float) -> str:
+    def with_range(low: float, high: float) -> Array:
+        scale = (high - low) / 255
+        return np.clip(np.round(x / scale) + round(-low / scale), 0, 255)
+
+    scale, zero_point = affine(low, high)
+    if (codes == np.clip(np.round(x / scale) - zero_point, 0, 255)).all() and zero_point:
+        return "; the zero point is subtracted on the way in, and again on the way back: 0 has to become the zero point"
+    if (
+        low > 0
+        and (codes == np.clip(np.round(x / (high - low) * 255) + round(-low / (high - low) * 255), 0, 255)).all()
+    ):
+        return f"; 0 is not in this range, and would come back as {low:.4g}: padding and ReLU make zeros"
+    for mine in ((x.min(), x.max()), (min(x.min(), 0), max(x.max(), 0))):
+        if mine != (low, high) and (np.abs(codes - with_range(*mine)) <= 1).all():
+            return "; that is the range of x itself: the calibrated range is not used"
+    return ""
+
+
+round_trip = Task(asks.round_trip, ROUND_TRIP, _trips, cases_with(ROUND_TRIP, _wrong_trip))
+
+
+# --- calibrate --------------------------------------------------------------------------------------------------
+
+
+def extremes(batches: list[list[float]], share: float) -> tuple[float, float]:
+    """The ends of the range, without a share of the numbers at each side."""
+    every = sorted(number for batch in batches for number in batch)
+    clipped = int(share * len(every))
+    return every[clipped], every[-1 - clipped]
+
+
+def _batches(seed: int) -> Cases:
+    draw = np.random.default_rng(seed)
+
+    def drawn(part: str, share: float, shift: float = 0.0) -> tuple[str, Any]:
+        while True:  # until the zero point is not half-way between two integers, nor what is clipped between two counts
+            batches = [draw.normal(shift, draw.uniform(0.5, 2), draw.integers(40, 90)).tolist() for _ in range(4)]
+            if share:
+                batches[1][3], batches[1][5] = 60.0, -80.0
+            low, high = extremes(batches, share)
+            scale, _ = affine(low, high)
+            fraction = -min(low, 0.0) / scale % 1
+            if abs(fraction - 0.5) > 0.05 and (not shift or low > 0 or high < 0):
+                return part, (batches, share)
+
+    return [
+        ("all batches", drawn("all batches", 0.0)[1]),
+        drawn("outliers", 0.0213),
+        drawn("outliers", 0.0331),
+        drawn("zero is in the range", 0.0, 12.0),
+        drawn("zero is in the range", 0.0, -12.0),
+    ]
+
+
+def _wrong_calibration(case: Any, answer: Any) -> str | None:
+    batches, share = case
+    if type(answer) is not tuple or [type(each) for each in answer] != [float, int]:
+        return f"a tuple (scale, zero point) of a float and an int was expected, and it is {described(answer)}"
+    low, high = extremes(batches, share)
+    scale, zero_point = affine(low, high)
+    if math.isclose(answer[0], scale, rel_tol=NEAR) and answer[1] == zero_point:
+        return None
+    given = f"{len(batches)} batches, share {share:g}: the range is {low:.5g} to {high:.5g}"
+    said = f"({answer[0]:.5g}, {answer[1]}) and should be ({scale:.5g}, {zero_point})"
+    return f"{given}: it is {said}{_why_calibration(batches, share, answer)}"
+
+
+def _why_calibration(batches: list[list[float]], share: float, answer: tuple[float, int]) -> str:
+    every = np.sort(np.concatenate(batches))
+    each = np.array([extremes([batch], share) for batch in batches])
+    half = int(share * len(every) / 2)
+    low, high = extremes(batches, share)
+    if math.isclose(answer[0], affine(low, high)[0], rel_tol=NEAR):
+        return "; the scale is right: low has to become the code 0, and is negative"
+    for why, ends in (
+        ("the share was ignored: outliers are in the range", (every[0], every[-1])),
+        ("only the last batch was used", tuple(each[-1])),
+        ("that is the mean of the batches' ranges: the numbers of all batches count together", tuple(each.mean(0))),
+        ("the outliers of one batch count among the numbers of all", (each[:, 0].min(), each[:, 1].max())),
+        ("the share is clipped at each side, not half of it", (every[half], every[-1 - half])),
+        ("between two numbers nothing is interpolated", tuple(np.quantile(every, [share, 1 - share]))),
+    ):
+        if math.isclose(answer[0], affine(*ends)[0], rel_tol=1e-4) and ends != (low, high):
+            return f"; {why}"
+    if math.isclose(answer[0], (high - low) / 255, rel_tol=NEAR) and not low <= 0 <= high:
+        return "; 0 is not in that range: let it begin or end at 0"
+    return ""
+
+
+calibrate = Task(asks.calibrate, CALIBRATE, _batches, cases_with(CALIBRATE, _wrong_calibration))

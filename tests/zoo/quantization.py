@@ -1,0 +1,367 @@
+"""Solutions of exercise 13, quantisation."""
+
+import numpy as np
+
+from tests.zoo import right, wrong
+
+# --- per_channel ------------------------------------------------------------------------------------------------
+
+
+@right("quantization.per_channel")
+def goes_channel_by_channel(weight):
+    codes, scales = np.zeros(weight.shape, np.int8), np.ones(len(weight), np.float32)
+    for channel, numbers in enumerate(weight):
+        if numbers.any():
+            scales[channel] = max(numbers.max(), -numbers.min()) / 127
+            codes[channel] = np.rint(numbers / scales[channel])
+    return codes, scales
+
+
+@wrong("quantization.per_channel", says="that is one scale for the whole weight", points=0)
+def uses_one_scale(weight):
+    scale = np.abs(weight).max() / 127 or 1.0
+    return np.round(weight / scale).astype(np.int8), np.full(len(weight), scale, np.float32)
+
+
+@wrong("quantization.per_channel", says="the largest number becomes 127, so divide by 127", part="scales")
+def divides_by_128(weight):
+    rows = weight.reshape(len(weight), -1)
+    largest = np.abs(rows).max(1)
+    scales = np.where(largest > 0, largest / 128, 1).astype(np.float32)
+    return np.clip(np.round(rows / scales[:, None]), -128, 127).astype(np.int8).reshape(weight.shape), scales
+
+
+@wrong("quantization.per_channel", says="it was cut off and not rounded", points=13)
+def cuts_off(weight):
+    rows = weight.reshape(len(weight), -1)
+    largest = np.abs(rows).max(1)
+    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    return (rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
+
+
+@wrong("quantization.per_channel", says="a channel of zeros has no largest number to divide by", points=14)
+def divides_by_zero(weight):
+    rows = weight.reshape(len(weight), -1)
+    scales = np.abs(rows).max(1) / np.float32(127)
+    return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
+
+
+@wrong("quantization.per_channel", says="the largest number may be negative", part="scales")
+def forgets_the_sign(weight):
+    rows = weight.reshape(len(weight), -1)
+    largest = rows.max(1)
+    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
+
+
+@wrong("quantization.per_channel", says="its shape is [4, 1] and should be [4]", part="scales")
+def keeps_the_dimensions(weight):
+    axes = tuple(range(1, weight.ndim))
+    largest = np.abs(weight).max(axes, keepdims=True)
+    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    return np.round(weight / scales).astype(np.int8), scales
+
+
+@wrong("quantization.per_channel", says="their type is float32 and should be int8", points=13)
+def leaves_floats(weight):
+    rows = weight.reshape(len(weight), -1)
+    largest = np.abs(rows).max(1)
+    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    return np.round(weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))), scales
+
+
+# --- round_trip -------------------------------------------------------------------------------------------------
+
+
+@right("quantization.round_trip")
+def clamps_before_it_rounds(x, low, high):
+    low, high = min(0.0, low), max(0.0, high)
+    steps = np.linspace(0, 255, 256)
+    scale = (high - low) / 255
+    zero_point = int(np.rint(-low / scale))
+    codes = np.rint(np.clip(x, low, high).astype(np.float64) / scale) + zero_point
+    codes = steps[np.clip(codes, 0, 255).astype(int)].astype(np.uint8)
+    return codes, np.float32(scale) * (codes.astype(np.float32) - np.float32(zero_point))
+
+
+@wrong("quantization.round_trip", says="0 has to become the zero point", points=13)
+def leaves_the_sign(x, low, high):
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / 255
+    zero_point = round(-low / scale)
+    codes = np.clip(np.round(x / scale) - zero_point, 0, 255).astype(np.uint8)
+    return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
+
+
+@wrong("quantization.round_trip", says="the calibrated range is not used", points=14)
+def takes_the_range_of_x(x, low, high):
+    low, high = min(float(x.min()), 0.0), max(float(x.max()), 0.0)
+    scale = (high - low) / 255
+    zero_point = round(-low / scale)
+    codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
+    return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
+
+
+@wrong("quantization.round_trip", says="0 is not in this range, and would come back as", points=13)
+def leaves_zero_out(x, low, high):
+    scale = (high - low) / 255
+    zero_point = round(-low / scale)
+    codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
+    return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
+
+
+@wrong("quantization.round_trip", says="codes: element", points=0)
+def hands_in_what_is_broken(x, low, high):
+    low, high = float(x.min()), float(x.max())
+    scale = (high - low) / 255
+    zero_point = round(-low / scale)
+    codes = np.clip(np.round(x / scale) - zero_point, 0, 255).astype(np.uint8)
+    return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
+
+
+@wrong("quantization.round_trip", says="a code stands for scale * (code - zero point)", part="the zero point")
+def adds_on_the_way_back(x, low, high):
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / 255
+    zero_point = round(-low / scale)
+    codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
+    return codes, (scale * (codes.astype(np.float64) + zero_point)).astype(np.float32)
+
+
+@wrong("quantization.round_trip", says="codes: element")
+def wraps_around(x, low, high):
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / 255
+    zero_point = round(-low / scale)
+    codes = (np.round(x / scale) + zero_point).astype(np.int64).astype(np.uint8)
+    return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
+
+
+# --- calibrate --------------------------------------------------------------------------------------------------
+
+
+@right("quantization.calibrate")
+def returns_numbers_of_numpy(batches, share):
+    numbers = np.sort(np.concatenate([np.array(batch) for batch in batches]))
+    k = int(share * numbers.size)
+    low, high = np.minimum(numbers[k], 0), np.maximum(numbers[-1 - k], 0)
+    scale = (high - low) / 255
+    return scale, np.int64(np.round(-low / scale))
+
+
+@wrong("quantization.calibrate", says="only the last batch was used")
+def keeps_the_last_batch(batches, share):
+    for batch in batches:
+        numbers = sorted(batch)
+        k = int(share * len(numbers))
+        low, high = min(numbers[k], 0.0), max(numbers[-1 - k], 0.0)
+    scale = (high - low) / 255
+    return scale, round(-low / scale)
+
+
+@wrong("quantization.calibrate", says="that is the mean of the batches' ranges", points=0)
+def averages_ranges(batches, share):
+    lows, highs = [], []
+    for batch in batches:
+        numbers = sorted(batch)
+        k = int(share * len(numbers))
+        lows.append(numbers[k])
+        highs.append(numbers[-1 - k])
+    low, high = min(sum(lows) / len(lows), 0.0), max(sum(highs) / len(highs), 0.0)
+    scale = (high - low) / 255
+    return scale, round(-low / scale)
+
+
+@wrong("quantization.calibrate", says="the share was ignored", points=12)
+def takes_the_extremes(batches, share):
+    numbers = [number for batch in batches for number in batch]
+    low, high = min(*numbers, 0.0), max(*numbers, 0.0)
+    scale = (high - low) / 255
+    return scale, round(-low / scale)
+
+
+@wrong("quantization.calibrate", says="the outliers of one batch count among the numbers of all", part="outliers")
+def clips_each_batch(batches, share):
+    low = high = 0.0
+    for batch in batches:
+        numbers = sorted(batch)
+        k = int(share * len(numbers))
+        low, high = min(low, numbers[k]), max(high, numbers[-1 - k])
+    scale = (high - low) / 255
+    return scale, round(-low / scale)
+
+
+@wrong("quantization.calibrate", says="0 is not in that range", points=14)
+def does_not_include_zero(batches, share):
+    numbers = sorted(number for batch in batches for number in batch)
+    k = int(share * len(numbers))
+    scale = (numbers[-1 - k] - numbers[k]) / 255
+    return scale, round(-numbers[k] / scale)
+
+
+@wrong("quantization.calibrate", says="low has to become the code 0, and is negative")
+def has_the_other_sign(batches, share):
+    numbers = sorted(number for batch in batches for number in batch)
+    k = int(share * len(numbers))
+    low, high = min(numbers[k], 0.0), max(numbers[-1 - k], 0.0)
+    scale = (high - low) / 255
+    return scale, round(low / scale)
+
+
+# --- product ----------------------------------------------------------------------------------------------------
+
+
+@right("quantization.product")
+def takes_the_zero_point_off_the_sum(x, x_zero, w, bias, multipliers, zero):
+    sums = np.zeros((len(x), len(w)), np.int32)
+    for row, codes in enumerate(x.tolist()):
+        for output, weights in enumerate(w.tolist()):
+            products = sum(a * b for a, b in zip(codes, weights, strict=True))
+            sums[row, output] = products - x_zero * sum(weights) + int(bias[output])
+    results = np.rint(sums.astype(np.float64) * multipliers[None]) + zero
+    return sums, np.minimum(np.maximum(results, 0), 255).astype(np.uint8)
+
+
+@wrong("quantization.product", says="convert before you multiply", points=17)
+def multiplies_bytes(x, x_zero, w, bias, multipliers, zero):
+    sums = (x @ w.T - x_zero * w.sum(1, dtype=np.int32)).astype(np.int32) + bias
+    return sums, np.clip(np.round(sums * multipliers) + zero, 0, 255).astype(np.uint8)
+
+
+@wrong("quantization.product", says="the zero point of x is not taken into account", points=19)
+def forgets_the_zero_point(x, x_zero, w, bias, multipliers, zero):
+    sums = x.astype(np.int32) @ w.T.astype(np.int32) + bias
+    return sums, np.clip(np.round(sums * multipliers) + zero, 0, 255).astype(np.uint8)
+
+
+@wrong("quantization.product", says="it is in every one of the k terms", points=19)
+def takes_the_zero_point_off_once(x, x_zero, w, bias, multipliers, zero):
+    sums = x.astype(np.int32) @ w.T.astype(np.int32) - x_zero + bias
+    return sums, np.clip(np.round(sums * multipliers) + zero, 0, 255).astype(np.uint8)
+
+
+@wrong("quantization.product", says="x - x_zero wraps around in uint8", part="the zero point")
+def subtracts_in_bytes(x, x_zero, w, bias, multipliers, zero):
+    sums = (x - np.uint8(x_zero)).astype(np.int32) @ w.T.astype(np.int32) + bias
+    return sums, np.clip(np.round(sums * multipliers) + zero, 0, 255).astype(np.uint8)
+
+
+@wrong("quantization.product", says="clamp to 0 ... 255 before you convert", points=21)
+def does_not_clamp(x, x_zero, w, bias, multipliers, zero):
+    sums = (x.astype(np.int32) - x_zero) @ w.T.astype(np.int32) + bias
+    return sums, (np.round(sums * multipliers) + zero).astype(np.int64).astype(np.uint8)
+
+
+@wrong("quantization.product", says="the zero point comes before clamping")
+def clamps_too_early(x, x_zero, w, bias, multipliers, zero):
+    sums = (x.astype(np.int32) - x_zero) @ w.T.astype(np.int32) + bias
+    return sums, (np.clip(np.round(sums * multipliers), 0, 255) + zero).astype(np.int64).astype(np.uint8)
+
+
+@wrong("quantization.product", says="halves go to the even neighbour", part="requantisation", points=18)
+def rounds_halves_up(x, x_zero, w, bias, multipliers, zero):
+    sums = (x.astype(np.int32) - x_zero) @ w.T.astype(np.int32) + bias
+    return sums, np.clip(np.floor(sums * multipliers + 0.5) + zero, 0, 255).astype(np.uint8)
+
+
+@wrong("quantization.product", says="the bias is missing")
+def leaves_the_bias_out(x, x_zero, w, bias, multipliers, zero):
+    sums = (x.astype(np.int32) - x_zero) @ w.T.astype(np.int32)
+    return sums, np.clip(np.round((sums + bias) * multipliers) + zero, 0, 255).astype(np.uint8)
+
+
+@wrong("quantization.product", says="its type is float32 and should be int32", part="accumulators")
+def accumulates_in_floats(x, x_zero, w, bias, multipliers, zero):
+    sums = (x.astype(np.float32) - x_zero) @ w.T.astype(np.float32) + bias.astype(np.float32)
+    return sums, np.clip(np.round(sums * multipliers) + zero, 0, 255).astype(np.uint8)
+
+
+# --- scaler_step ------------------------------------------------------------------------------------------------
+
+
+@right("quantization.scaler_step")
+def multiplies_by_the_inverse(scale, good, gradients, interval):
+    finite = np.isfinite(np.concatenate([each.reshape(-1) for each in gradients])).all()
+    unscaled = [each * np.float32(1 / scale) for each in gradients] if finite else None
+    good = good + 1 if finite else 0
+    scale = scale if finite else max(1.0, 0.5 * scale)
+    return (unscaled, scale, good) if good < interval else (unscaled, min(2.0 * scale, float(1 << 24)), 0)
+
+
+@wrong("quantization.scaler_step", says="it was not divided by the scale", points=11)
+def does_not_unscale(scale, good, gradients, interval):
+    if not all(np.isfinite(each).all() for each in gradients):
+        return None, max(scale / 2, 1.0), 0
+    if good + 1 == interval:
+        return gradients, min(scale * 2, 2.0**24), 0
+    return gradients, scale, good + 1
+
+
+@wrong("quantization.scaler_step", says="has a NaN, so the step is skipped", points=11)
+def looks_for_infinities_only(scale, good, gradients, interval):
+    if any(np.isinf(each).any() for each in gradients):
+        return None, max(scale / 2, 1.0), 0
+    unscaled = [each / np.float32(scale) for each in gradients]
+    if good + 1 == interval:
+        return unscaled, min(scale * 2, 2.0**24), 0
+    return unscaled, scale, good + 1
+
+
+@wrong("quantization.scaler_step", says="all gradients are finite, also where a sum of them would not be", points=11)
+def looks_at_a_sum(scale, good, gradients, interval):
+    if not np.isfinite(sum(each.sum() for each in gradients)):
+        return None, max(scale / 2, 1.0), 0
+    unscaled = [each / np.float32(scale) for each in gradients]
+    if good + 1 == interval:
+        return unscaled, min(scale * 2, 2.0**24), 0
+    return unscaled, scale, good + 1
+
+
+@wrong("quantization.scaler_step", says="gradient 1 has an infinity", part="overflow")
+def looks_at_the_first_gradient(scale, good, gradients, interval):
+    if not np.isfinite(gradients[0]).all():
+        return None, max(scale / 2, 1.0), 0
+    unscaled = [each / np.float32(scale) for each in gradients]
+    if good + 1 == interval:
+        return unscaled, min(scale * 2, 2.0**24), 0
+    return unscaled, scale, good + 1
+
+
+@wrong("quantization.scaler_step", says="a skipped step ends the row of good ones", points=12)
+def keeps_counting(scale, good, gradients, interval):
+    if not all(np.isfinite(each).all() for each in gradients):
+        return None, max(scale / 2, 1.0), good
+    unscaled = [each / np.float32(scale) for each in gradients]
+    if good + 1 == interval:
+        return unscaled, min(scale * 2, 2.0**24), 0
+    return unscaled, scale, good + 1
+
+
+@wrong("quantization.scaler_step", says="this step is the last one of the row", points=11)
+def grows_one_step_late(scale, good, gradients, interval):
+    if not all(np.isfinite(each).all() for each in gradients):
+        return None, max(scale / 2, 1.0), 0
+    unscaled = [each / np.float32(scale) for each in gradients]
+    if good == interval:
+        return unscaled, min(scale * 2, 2.0**24), 0
+    return unscaled, scale, good + 1
+
+
+@wrong("quantization.scaler_step", says="a scale does not grow above 2**24", points=11)
+def grows_without_end(scale, good, gradients, interval):
+    if not all(np.isfinite(each).all() for each in gradients):
+        return None, max(scale / 2, 1.0), 0
+    unscaled = [each / np.float32(scale) for each in gradients]
+    if good + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, good + 1
+
+
+@wrong("quantization.scaler_step", says="a scale does not fall below 1", points=12)
+def shrinks_without_end(scale, good, gradients, interval):
+    if not all(np.isfinite(each).all() for each in gradients):
+        return None, scale / 2, 0
+    unscaled = [each / np.float32(scale) for each in gradients]
+    if good + 1 == interval:
+        return unscaled, min(scale * 2, 2.0**24), 0
+    return unscaled, scale, good + 1
