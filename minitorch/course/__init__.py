@@ -10,7 +10,7 @@ from .golfing import Golf, golf
 from .panels import Panel, panel
 from .predicting import Prediction, predict, predictions
 from .process import peak_memory
-from .pytorch import with_torch
+from .pytorch import with_onnxruntime, with_torch
 from .recording import record
 from .simulating import Rounds, rounds
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
@@ -43,5 +43,6 @@ __all__ = [
     "settings",
     "typed",
     "with_devices",
+    "with_onnxruntime",
     "with_torch",
 ]

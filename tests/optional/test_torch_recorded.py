@@ -4,42 +4,19 @@
 """
 
 import json
-import os
 import warnings
 
-import nbformat
 import pytest
 
-from minitorch.course.conditions import settings, version_of
 from minitorch.course.pytorch import RECORD
-from tests.notebook_runs import execute
-from tests.recorded_functions import called
-from tools.clone import NOTEBOOKS
+from tests.recorded_functions import recorded, write
 
 COMMAND = "python -m tests.optional.test_torch_recorded"
-LAST = "import json; from minitorch.course.pytorch import RAN; print(json.dumps(RAN))"
-
-
-def recorded():
-    """The record, made here."""
-    functions = {}
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
-        if not (sources := called(notebook)):
-            continue
-        notebook.cells.append(nbformat.v4.new_code_cell(LAST))
-        stopped = execute(notebook, NOTEBOOKS, {**os.environ, "JAX_PLATFORMS": "cpu"})
-        assert stopped is None, stopped
-        for name, (text, value) in json.loads(notebook.cells[-1].outputs[0].text).items():
-            functions[name] = {"source": sources[name], "output": text.splitlines(), "value": value}
-    here = settings(threads=None, fresh=False)
-    where = f"torch {version_of('torch')}, Python {here.versions['Python']}, {here.machine}"
-    return {"command": COMMAND, "where": where, "functions": functions}
 
 
 def test_the_record_is_pytorchs():
     pytest.importorskip("torch")
-    assert json.loads(RECORD.read_text(encoding="utf-8"))["functions"] == recorded()["functions"]
+    assert json.loads(RECORD.read_text(encoding="utf-8"))["functions"] == recorded("torch", COMMAND)["functions"]
 
 
 def test_the_table_of_ways_to_a_graph_is_right_about_print(capfd):
@@ -70,5 +47,4 @@ def test_the_table_of_ways_to_a_graph_is_right_about_print(capfd):
 
 
 if __name__ == "__main__":
-    RECORD.parent.mkdir(exist_ok=True)
-    RECORD.write_text(json.dumps(recorded(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write(recorded("torch", COMMAND), RECORD)
