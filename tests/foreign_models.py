@@ -3,11 +3,12 @@
     python -m tests.foreign_models
 
 writes them again. Each has the name of its maker first; beside `NAME.onnx` lies `NAME.npz` with inputs and results of
-the model itself, not of a runtime.
+the model itself, not of a runtime. The network of notebook 14 is a record of the course: see `digits`.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from minitorch.course.recording import FOLDER as RECORDS
+from tests.recorded_functions import write as write_record
 
 FOLDER = Path(__file__).parent / "recorded" / "onnx"
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -126,6 +130,33 @@ def of_sklearn() -> Made:
     return content, {"X": x}, [model.predict(x), model.predict_proba(x).astype(np.float32)]
 
 
+def digits() -> dict[str, Any]:
+    """The record of the course: a small CNN that PyTorch has trained on the digits, and exported."""
+    import torch
+    from torch import nn
+
+    from minitorch.course.conditions import settings, version_of
+    from minitorch.data import load_digits
+
+    (images, labels), (test, _) = ([torch.from_numpy(each.numpy()) for each in pair] for pair in load_digits())
+    torch.manual_seed(0)
+    cnn = nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(64, 10),
+    )  # fmt: skip
+    optimizer = torch.optim.Adam(cnn.parameters(), lr=0.01)
+    for _ in range(20):
+        for batch in torch.randperm(len(images)).split(64):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(cnn(images[batch].reshape(-1, 1, 8, 8)), labels[batch]).backward()
+            optimizer.step()
+    content, _, _ = of_torch(cnn, {"x": test[:2].reshape(-1, 1, 8, 8).numpy()}, True)
+    versions = ", ".join(f"{package} {version_of(package)}" for package in ("torch", "onnxscript"))
+    where = f"{versions}, {settings(threads=None, fresh=False).machine}"
+    return {"command": "python -m tests.foreign_models", "where": where, "model": base64.b64encode(content).decode()}
+
+
 def makers() -> dict[str, Callable[[], Made]]:
     """How each model is made, by its name."""
     found: dict[str, Callable[[], Made]] = {"sklearn_mlp": of_sklearn}
@@ -157,6 +188,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, make in makers().items():
         write(name, make())
+    write_record(digits(), RECORDS / "torch-digits.json")
 
 
 if __name__ == "__main__":

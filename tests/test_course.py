@@ -20,8 +20,7 @@ from nbclient import NotebookClient
 from minitorch import course
 from minitorch.course import predicting, pytorch
 from minitorch.course.stopwatch import Comparison, Times
-from tests.recorded_functions import called
-from tools.clone import NOTEBOOKS
+from tests.recorded_functions import called, read
 from tools.operators import COMMAND, KINDS
 
 # The stopwatch ------------------------------------------------------------------------------------------------------
@@ -219,16 +218,17 @@ def doubles(torch: Any) -> float:
     return 2.0
 
 
-def test_every_function_that_needs_pytorch_is_recorded_as_it_stands() -> None:
-    record = json.loads(pytorch.RECORD.read_text(encoding="utf-8"))
-    sources = {
-        name: source
-        for path in NOTEBOOKS.glob("*.ipynb")
-        for name, source in called(nbformat.read(path, as_version=4)).items()
-    }
-    assert sources, "no notebook compares itself with PyTorch"
+@pytest.mark.parametrize(
+    ("package", "kept"),
+    [("torch", pytorch.RECORD), ("onnxruntime", pytorch.RUNTIME_RECORD)],
+    ids=["torch", "onnxruntime"],
+)
+def test_every_function_that_needs_a_package_is_recorded_as_it_stands(package: str, kept: Path) -> None:
+    record = json.loads(kept.read_text(encoding="utf-8"))
+    sources = {name: source for notebook in read() for name, source in called(notebook, f"with_{package}").items()}
+    assert sources, f"no notebook uses {package}"
     assert {name: each["source"] for name, each in record["functions"].items()} == sources
-    assert record["where"].startswith("torch ") and all(each["output"] for each in record["functions"].values())
+    assert record["where"].startswith(f"{package} ") and all(each["output"] for each in record["functions"].values())
 
 
 def test_what_pytorch_does_is_shown(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
