@@ -8,6 +8,7 @@ from __future__ import annotations
 from . import (
     autograd,
     deferred,
+    devices,
     eager,
     fusion,
     graph,
@@ -61,6 +62,7 @@ EXERCISES: dict[str, tuple[Task, ...]] = {
         quantization.product,
         quantization.scaler_step,
     ),
+    "16-devices": (devices.all_gather, devices.train, devices.messages, devices.all_reduce),
 }
 TASKS: dict[str, Task] = {task.name: task for tasks in EXERCISES.values() for task in tasks}
 
@@ -73,6 +75,7 @@ __all__ = [
     "Task",
     "autograd",
     "deferred",
+    "devices",
     "eager",
     "fusion",
     "graph",
