@@ -56,6 +56,7 @@ ROOMS = {
     "09-reductions": set(),
     "10-primitives": {"graph"},
     "11-memory": {"graph"},
+    "12-inference": {"graph"},
     "13-quantization": set(),
     "16-devices": {"autograd", "functional", "tree"},
 }
@@ -370,6 +371,20 @@ def may_overwrite(graph):
         "plan": "def plan(buffers): return checks.memory.best_fit(buffers)",
         "checkpoints": "def checkpoints(sizes, costs, budget): return checks.memory.keeping.least(sizes)",
     },
+    "12-inference": {
+        "fold-layer": """
+def fold_layer(*arrays):
+    return checks.inference.layers.folded(checks.inference.layers.Layer(*arrays))
+""",
+        "convincing": "def convincing(eps): return checks.inference.layers.random_layer(np.random, (2, 2))",
+        "fold": """
+def fold(graph):
+    from minitorch.passes.affine import fold_affine
+    return fold_affine(graph).graph
+""",
+        "error-bound": "def error_bound(*arrays): return checks.inference.bounds.derived(arrays[:7], arrays[7])",
+        "serve": "def serve(*counts): return checks.inference.serving.best(checks.inference.serving.plans(counts))",
+    },
     "13-quantization": {
         "per-channel": """
 def per_channel(weight):
@@ -457,6 +472,7 @@ AIMS = {
     "09-reductions": ("minitorch.compiler.scheduling.rewrites.online", "online"),
     "10-primitives": ("minitorch.nn.functional.activations", "mish"),
     "11-memory": ("minitorch.backends.interpret", "_last_uses"),
+    "12-inference": ("minitorch.passes.affine", "fold_affine"),
     "13-quantization": ("minitorch.quantization.schemes", "choose_qparams"),
     "16-devices": ("minitorch.course.simulating", "rounds"),
 }

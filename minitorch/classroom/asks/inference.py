@@ -1,0 +1,53 @@
+"""How the tasks of exercise 12 ask: layers are arrays, graphs come as text, and a server is a table of counts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...graph import Graph, literal
+from ...ir import Node
+from ...primitives import constant
+from ...primitives import operators as operators  # `Graph.parse` knows them once they are declared
+from .ask import asks, call_with_arguments
+from .limit import Limited, limited
+from .needs import Needs
+from .plain import Array, described
+
+NEEDS = Needs(engine=("graph", "primitives.operators"), without=("graph.patterns", "graph.rewrite"))
+
+# What the notebook works with, too ----------------------------------------------------------------------------------
+
+
+def numbers(node: Node) -> Array:
+    """Return the numbers of a constant, in float64."""
+    return np.asarray(constant.evaluate(**node.params), np.float64)
+
+
+def stored(array: Any) -> Node:
+    """Return a constant with these numbers, rounded to float32."""
+    return literal(np.asarray(array, np.float32))
+
+
+# The tasks ----------------------------------------------------------------------------------------------------------
+
+fold_layer = asks("inference.fold_layer", NEEDS)(call_with_arguments)
+convincing = asks("inference.convincing", NEEDS)(call_with_arguments)
+error_bound = asks("inference.error_bound", NEEDS)(call_with_arguments)
+serve = asks("inference.serve", NEEDS)(call_with_arguments)
+
+
+def _folded(function: Any, text: str) -> str:
+    result = function(Graph.parse(text))
+    if not isinstance(result, Graph):
+        raise TypeError(f"a pass returns a Graph, and this one returns {described(result)}")
+    result.verify()
+    return str(result)
+
+
+@asks("inference.fold", NEEDS)
+def fold(call: Limited, case: tuple[str, str]) -> Any:
+    """A graph; the answer is the text of the graph that comes back."""
+    return limited(partial(_folded, call.function, case[1]), call.seconds)

@@ -1,0 +1,197 @@
+"""A layer and its normalization as one layer: the right formulas, and wrong ones that people write.
+
+The wrong ones name the misconception behind an answer of `fold_layer`, and are what the data of `convincing` has to
+find (mutation testing: DeMillo, Lipton and Sayward, "Hints on test data selection", 1978).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...asks import inference as asks
+from ...asks.plain import Array, Value, described
+from ..compare import wrong_array
+from ..task import Task, cases_with
+
+
+class Layer(NamedTuple):
+    """A layer with weights [outputs, inputs, ...], and the normalization after it."""
+
+    weight: Array
+    bias: Array | None
+    gamma: Array
+    beta: Array
+    mean: Array
+    variance: Array
+    eps: float
+
+    @property
+    def old(self) -> Array:
+        """The bias; zeros if there is none."""
+        return np.zeros(len(self.weight)) if self.bias is None else self.bias
+
+    @property
+    def deviation(self) -> Array:
+        """The number that each channel is divided by."""
+        return np.sqrt(self.variance + self.eps)
+
+
+def scaled(weight: Array, scale: Array) -> Array:
+    """Weights times a scale for each output."""
+    return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
+
+
+def with_scale(layer: Layer, scale: Array) -> tuple[Array, Array]:
+    """The layer that one and its normalization are, if the scale is this one."""
+    return scaled(layer.weight, scale), scale * (layer.old - layer.mean) + layer.beta
+
+
+def folded(layer: Layer) -> tuple[Array, Array]:
+    """The weights and the bias of the layer that one and its normalization are."""
+    return with_scale(layer, layer.gamma / layer.deviation)
+
+
+def _columns(layer: Layer) -> tuple[Array, Array]:
+    weight, scale = layer.weight, layer.gamma / layer.deviation
+    is_square = weight.shape[0] == weight.shape[1]
+    return (scaled(weight.swapaxes(0, 1), scale).swapaxes(0, 1) if is_square else weight), folded(layer)[1]
+
+
+def _with(**changes: Callable[[Layer], Any]) -> Callable[[Layer], tuple[Array, Array]]:
+    return lambda layer: folded(layer._replace(**{name: change(layer) for name, change in changes.items()}))
+
+
+def _bias(change: Callable[[Layer, Array], Array]) -> Callable[[Layer], tuple[Array, Array]]:
+    """The right weights, and another bias, of the layer and its scale."""
+    return lambda layer: (folded(layer)[0], change(layer, layer.gamma / layer.deviation))
+
+
+# Of each part what a wrong fold does, and the fold.
+MUTANTS: Mapping[str, Mapping[str, Callable[[Layer], tuple[Array, Array]]]] = {
+    "what is forgotten": {
+        "only deletes the normalization": lambda layer: (layer.weight, layer.old),
+        "forgets gamma": _with(gamma=lambda layer: np.ones_like(layer.gamma)),
+        "forgets beta": _with(beta=lambda layer: 0 * layer.beta),
+        "forgets the mean": _with(mean=lambda layer: 0 * layer.mean),
+        "forgets the variance": lambda layer: with_scale(layer, layer.gamma),
+        "forgets the old bias": _with(bias=lambda layer: None),
+    },
+    "what is not scaled": {
+        "divides by the variance, not by its root": lambda layer: with_scale(layer, layer.gamma / layer.deviation**2),
+        "does not scale the old bias": _bias(lambda layer, s: layer.old - s * layer.mean + layer.beta),
+        "does not scale the mean": _bias(lambda layer, s: s * layer.old - layer.mean + layer.beta),
+        "scales beta, too": _bias(lambda layer, s: s * (layer.old - layer.mean + layer.beta)),
+        "adds the mean": _bias(lambda layer, s: s * (layer.old + layer.mean) + layer.beta),
+    },
+    "the wrong channel": {
+        "scales the inputs of the layer, not its outputs": _columns,
+        "takes the scale of the first channel for all": lambda layer: with_scale(
+            layer, np.full_like(layer.gamma, (layer.gamma / layer.deviation)[0])
+        ),
+        "takes the betas in the opposite order": _with(beta=lambda layer: layer.beta[::-1]),
+    },
+    "what is rarely seen": {
+        "takes gamma for positive": _with(gamma=lambda layer: np.abs(layer.gamma)),
+        "forgets eps": _with(eps=lambda layer: 0.0),
+    },
+}
+
+# fold_layer ---------------------------------------------------------------------------------------------------------
+
+FOLD_LAYER = {"a linear layer": 5, "a convolution": 5, "without a bias": 5}
+SHAPES = {"a linear layer": ((3, 3), (4, 2)), "a convolution": ((3, 3, 3, 3), (2, 1, 5)), "without a bias": ((3, 3),)}
+CLOSE = 1e-9
+
+
+def random_layer(draw: np.random.Generator, shape: tuple[int, ...], has_bias: bool = True) -> Layer:
+    """A layer with weights of this shape, whose statistics are nothing special."""
+    bias, gamma, beta, mean = draw.normal(size=(4, shape[0])).round(3)
+    variance = draw.uniform(0.05, 3, shape[0]).round(3)
+    return Layer(draw.normal(size=shape).round(3), bias if has_bias else None, gamma, beta, mean, variance, 0.01)
+
+
+def _layers(seed: int) -> list[Any]:
+    draw = np.random.default_rng(seed)
+    cases = [(part, shape) for part, shapes in SHAPES.items() for shape in shapes]
+    return [(part, tuple(random_layer(draw, shape, part != "without a bias"))) for part, shape in cases]
+
+
+def _as_pair(answer: object) -> str | None:
+    if type(answer) is tuple and len(answer) == 2 and all(type(each) is Value for each in answer):
+        return None
+    return f"a pair of arrays was expected, the weights and the bias, and it is {described(answer)}"
+
+
+def _wrong_layer(arguments: Any, answer: Any) -> str | None:
+    if said := _as_pair(answer):
+        return said
+    layer = Layer(*arguments)
+
+    def differs(right: tuple[Array, Array]) -> str | None:
+        for name, given, wanted in zip(("weights", "bias"), answer, right, strict=True):
+            if said := wrong_array(given, wanted, CLOSE):
+                return f"the {name}: {said}"
+        return None
+
+    said = differs(folded(layer))
+    if said is None:
+        return None
+    with np.errstate(all="ignore"):
+        found = (name for mutants in MUTANTS.values() for name, mutant in mutants.items() if not differs(mutant(layer)))
+        return next((f"it {name}; {said}" for name in found), said)
+
+
+fold_layer = Task(asks.fold_layer, FOLD_LAYER, _layers, cases_with(FOLD_LAYER, _wrong_layer))
+
+# convincing ---------------------------------------------------------------------------------------------------------
+
+CONVINCING = {"what is forgotten": 5, "what is not scaled": 5, "the wrong channel": 3, "what is rarely seen": 2}
+SEEN, LARGEST = 1e-3, 100.0
+FORM = {"weight": (2, 2), "x": (2,)} | dict.fromkeys(("bias", "gamma", "beta", "mean", "variance"), (2,))
+
+
+def _data(answer: Any) -> dict[str, Array] | str:
+    """The arrays of an answer, or why it has none."""
+    if type(answer) is not dict or set(answer) != set(FORM):
+        return f"a dict with {', '.join(FORM)} was expected, and it is {described(answer)}"
+    found: dict[str, Array] = {}
+    for name, shape in FORM.items():
+        try:
+            found[name] = np.array(answer[name], np.float64)
+        except (TypeError, ValueError):
+            return f"{name} has to be a list of numbers, and it is {described(answer[name])}"
+        if found[name].shape != shape:
+            return f"{name} has the shape {list(found[name].shape)} and should have {list(shape)}"
+        if not (np.abs(found[name]) <= LARGEST).all():
+            return f"{name} has a number that is not between -{LARGEST:g} and {LARGEST:g}"
+    return "the variance is negative" if (found["variance"] < 0).any() else found
+
+
+def _survivor(case: tuple[str, tuple[float]], answer: Any) -> str | None:
+    part, (eps,) = case
+    data = _data(answer)
+    if isinstance(data, str):
+        return data
+    x = data.pop("x")
+    layer = Layer(**data, eps=eps)
+
+    def result(weight: Array, bias: Array) -> Array:
+        return np.asarray(weight @ x + bias)
+
+    right = result(*folded(layer))
+    with np.errstate(all="ignore"):
+        for name, mutant in MUTANTS[part].items():
+            if np.abs(result(*mutant(layer)) - right).max() <= SEEN:  # infinity and NaN are seen
+                return f"a fold that {name} goes unnoticed: no result differs by more than {SEEN:g}"
+    return None
+
+
+def _numbers_of(seed: int) -> list[Any]:
+    eps = round(0.01 * (1 + np.random.default_rng(seed).random()), 4)
+    return [(part, (eps,)) for part in CONVINCING]
+
+
+convincing = Task(asks.convincing, CONVINCING, _numbers_of, cases_with(CONVINCING, _survivor, with_part=True))
