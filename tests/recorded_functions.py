@@ -22,7 +22,7 @@ from minitorch.course.pytorch import RUNTIME_RECORD
 from tests.notebook_runs import execute
 from tools.clone import NOTEBOOKS
 
-LAST = "import json; from minitorch.course.pytorch import RAN; print(json.dumps(RAN))"
+LAST = "import json; from minitorch.course.recording import RAN; print(json.dumps(RAN))"
 
 
 def called(notebook: NotebookNode, runner: str = "with_torch") -> dict[str, list[str]]:
@@ -41,11 +41,11 @@ def read() -> Iterator[NotebookNode]:
         yield nbformat.read(path, as_version=4)
 
 
-def recorded(package: str, command: str) -> dict[str, Any]:
-    """A record of the functions that are called with a package, made here."""
+def recorded(package: str, command: str, runner: str = "") -> dict[str, Any]:
+    """A record of the functions that are called with a package, made here; `runner` calls them, if not its name."""
     functions = {}
     for notebook in read():
-        if not (sources := called(notebook, f"with_{package}")):
+        if not (sources := called(notebook, runner or f"with_{package}")):
             continue
         notebook.cells.append(nbformat.v4.new_code_cell(LAST))
         stopped = execute(notebook, NOTEBOOKS, {**os.environ, "JAX_PLATFORMS": "cpu"})

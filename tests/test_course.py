@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from nbclient import NotebookClient
 
 from minitorch import course
-from minitorch.course import predicting, pytorch
+from minitorch.course import predicting, pytorch, recording
 from minitorch.course.stopwatch import Comparison, Times
 from tests.recorded_functions import called, read
 from tools.operators import COMMAND, KINDS
@@ -237,7 +237,7 @@ def test_what_pytorch_does_is_shown(monkeypatch: pytest.MonkeyPatch, capfd: pyte
     assert course.with_torch(doubles) == 2.0
     out, err = capfd.readouterr()
     assert out == "── run here, torch 0.0 ──\ntorch minitorch.course.pytorch\nUserWarning: mind the gap\n" and not err
-    assert pytorch.RAN["doubles"][1] == 2.0
+    assert recording.RAN["doubles"][1] == 2.0
 
 
 def test_a_record_is_shown_where_there_is_no_pytorch(

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +14,13 @@ import pytest
 
 from minitorch import course
 from minitorch.course import devices
-from minitorch.course.conditions import settings
+from minitorch.course.recording import RAN
 from tests.notebook_runs import complaints, environment, execute
-from tests.recorded_functions import called
+from tests.recorded_functions import called, recorded, write
 from tools.clone import NOTEBOOKS
 
 COMMAND = "python -m tests.test_devices_recorded"
-LAST = "import json; from minitorch.course.devices import RAN; print(json.dumps(RAN))"
 NOTEBOOK = NOTEBOOKS / "16-more-than-one-device.ipynb"
-
-
-def recorded(folder: Path) -> dict[str, Any]:
-    """The record, made here."""
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    sources = called(notebook, "with_devices")
-    notebook.cells.append(nbformat.v4.new_code_cell(LAST))
-    stopped = execute(notebook, folder, environment(folder))
-    assert stopped is None, stopped
-    functions = {
-        name: {"source": sources[name], "output": text.splitlines(), "value": value}
-        for name, (text, value) in json.loads(notebook.cells[-1].outputs[0].text).items()
-    }
-    here = settings(threads=None, fresh=False)
-    where = f"jax {version('jax')}, Python {here.versions['Python']}, {here.machine}"
-    return {"command": COMMAND, "where": where, "functions": functions}
 
 
 def record() -> dict[str, Any]:
@@ -53,9 +34,10 @@ def test_every_function_that_needs_devices_is_recorded_as_it_stands() -> None:
     assert len(sources) > 5 and record()["where"].startswith("jax ")
 
 
-def test_the_record_is_what_eight_devices_give(tmp_path: Path) -> None:
+def test_the_record_is_what_eight_devices_give() -> None:
     pytest.importorskip("jax")
-    assert record()["functions"] == recorded(tmp_path)["functions"], f"write it again: {COMMAND}"
+    found = recorded("jax", COMMAND, "with_devices")
+    assert record()["functions"] == found["functions"], f"write it again: {COMMAND}"
 
 
 def test_without_jax_the_notebook_shows_the_record_and_goes_on(tmp_path: Path) -> None:
@@ -94,10 +76,8 @@ def test_a_function_without_a_record_is_missed(
 def test_what_devices_do_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(devices, "use_virtual_devices", lambda count: None)
     assert course.with_devices(doubles) == 2.0
-    assert capsys.readouterr().out == "two devices\n" and devices.RAN["doubles"] == ("two devices", 2.0)
+    assert capsys.readouterr().out == "two devices\n" and RAN["doubles"] == ("two devices", 2.0)
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        made = recorded(Path(folder))
-    devices.RECORD.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write(recorded("jax", COMMAND, "with_devices"), devices.RECORD)

@@ -7,22 +7,14 @@ PyTorch's, ``python -m tests.recorded_functions`` ONNX Runtime's.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import logging
-import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .catching import in_cells, wrapped
 from .conditions import version_of
-from .recording import FOLDER
+from .recording import FOLDER, ran, recalled
 
-RAN: dict[str, tuple[str, Any]] = {}
-"""What functions have printed and returned in this process, by name: what a record is made of."""
 RECORD = FOLDER / "pytorch-graphs.json"
 RUNTIME_RECORD = FOLDER / "onnxruntime.json"
 
@@ -62,34 +54,7 @@ def with_onnxruntime(function: Callable[[Any], Any]) -> Any:
 
 def _with(package: str, title: str, recorded: Path, function: Callable[[Any], Any]) -> Any:
     """Call a function with the module of a package, or show its record."""
-    if version_of(package):
-        print(f"── run here, {package} {version_of(package)} ──")
-        RAN[function.__name__] = text, value = _run(package, function)
-    else:
-        record = json.loads(recorded.read_text(encoding="utf-8"))
-        if function.__name__ not in record["functions"]:
-            raise LookupError(f"{title} is not installed, and there is no record of {function.__name__}")
-        print(f"── {title} is not installed; recorded with {record['where']} ──")
-        found = record["functions"][function.__name__]
-        text, value = "\n".join(found["output"]), found["value"]
-    print(text)
-    return value
-
-
-def _run(package: str, function: Callable[[Any], Any]) -> tuple[str, Any]:
-    """What a function prints, and returns."""
-    printed = io.StringIO()
-    logged = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with (
-            warnings.catch_warnings(record=True) as found,
-            contextlib.redirect_stdout(printed),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
-            warnings.simplefilter("always")
-            value = function(import_module(package))
-    finally:
-        logging.disable(logged)
-    told = dict.fromkeys(f"{each.category.__name__}: {str(each.message).strip()}" for each in found)
-    return "\n".join([in_cells(printed.getvalue()).strip("\n"), *(wrapped(in_cells(each)) for each in told)]), value
+    if not version_of(package):
+        return recalled(function, title, recorded)
+    print(f"── run here, {package} {version_of(package)} ──")
+    return ran(function, import_module(package))
