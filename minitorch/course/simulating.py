@@ -16,8 +16,8 @@ Send = tuple[int, int, int, str]
 """The device that sends, the one that receives, the number of the chunk, and ``"add"`` or ``"copy"``."""
 
 DIGIT, ROW, LEFT, TOP, GAP = 8, 30, 56, 40, 16  # pixels
-IN_A_ROW = 4  # pictures
-INK, FAINT, SENT, DONE = "#222233", "#667", "#D55E00", "#cdebc5"
+IN_A_ROW = 3  # pictures; of a ring of four, a row for each half
+INK, FAINT, SENT, DONE = "#222233", "#889", "#D55E00", "#cdebc5"
 SHADES = ("#ffffff", "#eef4fb", "#dbe7f5", "#c4d8ee", "#aac6e4")  # more contributions, darker
 
 
@@ -121,13 +121,14 @@ class Rounds:
         )
         style = (
             f".r text{{font:12px sans-serif;text-anchor:middle;fill:{INK}}}"
-            f".r .bound{{font:10px sans-serif;fill:{FAINT}}}.r .title{{font-weight:bold;text-anchor:start}}"
+            f".r .bound{{font:10px sans-serif;fill:{FAINT}}}"
+            f".r .title{{font-weight:bold;text-anchor:start;fill:{FAINT}}}"
         )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="r" width="{columns * width}" height="{rows * height}" '
             f'viewBox="0 0 {columns * width} {rows * height}" style="max-width:100%;height:auto" role="img">'
             f"<title>{html.escape(str(self))}</title>"
-            f'<style>{style}</style><rect width="100%" height="100%" fill="white"/>{marks}</svg>'
+            f"<style>{style}</style>{marks}</svg>"
         )
 
     def svg(self, number: int | None = None) -> str:
