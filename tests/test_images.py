@@ -58,6 +58,7 @@ ROOMS = {
     "11-memory": {"graph"},
     "12-inference": {"graph"},
     "13-quantization": set(),
+    "14-export": {"graph"},
     "16-devices": {"autograd", "functional", "tree"},
 }
 GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "named", "primitives", "tensor"}
@@ -400,6 +401,26 @@ def scaler_step(scale, good, gradients, interval):
     return mt.amp.GradScaler(init_scale=scale)
 """,
     },
+    "14-export": {
+        "hard-swish": """
+def hard_swish(x, y):
+    import minitorch as mt
+    model = mt.export.onnx(mt.nn.functional.hardswish, mt.ones(2, 3), opset_version=13)
+    return [(node.op_type, list(node.input), list(node.output), {}) for node in model.graph.node]
+""",
+        "masked-softmax": """
+def masked_softmax(scores, mask, shares):
+    import onnx
+    return [(node.op_type, list(node.input), list(node.output), {}) for node in onnx.load(scores).graph.node]
+""",
+        "formulas": "def formulas(exports): return checks.export.tables.computed(exports)",
+        "name-table": "def name_table(wanted, found): return checks.export.tables.matched(wanted, found)",
+        "lower": """
+def lower(operator, operands, attributes):
+    from minitorch.export.onnx_format.reading.rows import ROWS
+    return ROWS[operator](*operands, **attributes)
+""",
+    },
     "16-devices": {
         "all-gather": """
 def all_gather(group):
@@ -474,6 +495,7 @@ AIMS = {
     "11-memory": ("minitorch.backends.interpret", "_last_uses"),
     "12-inference": ("minitorch.passes.affine", "fold_affine"),
     "13-quantization": ("minitorch.quantization.schemes", "choose_qparams"),
+    "14-export": ("minitorch.export.onnx_format.writing.model", "model_of"),
     "16-devices": ("minitorch.course.simulating", "rounds"),
 }
 

@@ -10,6 +10,7 @@ from . import (
     deferred,
     devices,
     eager,
+    export,
     fusion,
     graph,
     inference,
@@ -70,6 +71,7 @@ EXERCISES: dict[str, tuple[Task, ...]] = {
         quantization.product,
         quantization.scaler_step,
     ),
+    "14-export": (export.hard_swish, export.masked_softmax, export.formulas, export.name_table, export.lower),
     "16-devices": (devices.all_gather, devices.train, devices.messages, devices.all_reduce),
 }
 TASKS: dict[str, Task] = {task.name: task for tasks in EXERCISES.values() for task in tasks}
@@ -85,6 +87,7 @@ __all__ = [
     "deferred",
     "devices",
     "eager",
+    "export",
     "fusion",
     "graph",
     "inference",

@@ -1,0 +1,191 @@
+"""Nodes of ONNX that the student writes: checked by ONNX, and run by its reference runtime on numbers drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from ...asks import export as asks
+from ...asks.plain import Array, Unknown, described
+from ..samples import unforeseen
+from ..task import Task, cases_with
+
+Cases = list[tuple[str, Any]]
+
+OPSET = 13
+MOST_NODES, MOST_NUMBERS = 40, 8
+OPERATORS = (
+    "Abs", "Add", "And", "Cast", "Clip", "Constant", "Div", "Equal", "Exp", "Greater", "HardSigmoid", "Identity",
+    "Less", "Log", "Max", "Min", "Mul", "Neg", "Not", "Or", "ReduceMax", "ReduceMin", "ReduceSum", "Relu", "Sigmoid",
+    "Softmax", "Sqrt", "Sub", "Where",
+)  # fmt: skip
+"""The operators that may be used. None makes a large value, or loops, so running them needs no bound."""
+
+LATER = {"HardSwish": 14, "Mish": 18, "Gelu": 20, "Swish": 24}
+
+
+def wrong_rows(rows: Any) -> str | None:
+    """Why an answer is no list of nodes; None if it is one."""
+    if type(rows) not in (list, tuple) or not rows:
+        return f"a list of nodes was expected, and it is {described(rows)}"
+    if len(rows) > MOST_NODES:
+        return f"there are {len(rows)} nodes, far more than are needed"
+    for row in rows:
+        if type(row) not in (list, tuple) or len(row) != 4:
+            return f"a node is (operator, inputs, outputs, attributes), and this one is {described(row)}"
+        operator, inputs, outputs, attributes = row
+        if type(operator) is not str or type(attributes) is not dict:
+            return f"a node is (a text, a list, a list, a dict), and this one is {described(row)}"
+        for names in (inputs, outputs):
+            if type(names) not in (list, tuple) or not all(type(name) is str for name in names):
+                return f"the inputs and outputs of {operator} are lists of names, and one of them is {described(names)}"
+        if operator in LATER:
+            return f"operators of version {OPSET} have no {operator}: it came with version {LATER[operator]}"
+        if operator not in OPERATORS:
+            return f"{operator} is none of the operators for this task: {', '.join(OPERATORS)}"
+        for name, value in attributes.items():
+            several = value if type(value) in (list, tuple) else [value]
+            if (
+                type(name) is not str
+                or len(several) > MOST_NUMBERS
+                or not {type(each) for each in several} <= {int, float}
+            ):
+                told = value.what if isinstance(value, Unknown) else described(value)
+                return f"the attribute {name!r} of {operator} is a number, or a list of a few, and not {told}"
+    return None
+
+
+def ran(rows: Any, feeds: Mapping[str, Array], result: str) -> Array | str:
+    """The result of nodes, or why they are no model."""
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    if said := wrong_rows(rows):
+        return said
+    helper = onnx.helper
+    nodes = [
+        helper.make_node(operator, list(inputs), list(outputs), **attributes)
+        for operator, inputs, outputs, attributes in rows
+    ]
+    kinds = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in feeds.items()}
+    given = [helper.make_tensor_value_info(name, kind, ["rows", "columns"]) for name, kind in kinds.items()]
+    made = helper.make_tensor_value_info(result, onnx.TensorProto.FLOAT, ["rows", "columns"])
+    graph = helper.make_graph(nodes, "yours", given, [made])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    try:
+        onnx.checker.check_model(model, full_check=True)
+        with np.errstate(all="ignore"):
+            (found,) = ReferenceEvaluator(model).run(None, dict(feeds))
+    except Exception as error:  # whatever is wrong with the student's nodes
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return f"ONNX refuses the model: {' '.join(lines)[:300] or type(error).__name__}"
+    array = np.asarray(found)
+    shape = next(iter(feeds.values())).shape
+    if array.shape != shape or array.dtype != np.float32:
+        return (
+            f"the result has shape {list(array.shape)} and type {array.dtype}, and should have {list(shape)}, float32"
+        )
+    return array
+
+
+def far(found: Array, right: Array, **inputs: Array) -> str | None:
+    """The first element that is not as it should be, as a sentence."""
+    near = np.abs(found - right) <= 1e-5 * np.maximum(1, np.abs(right))
+    if near.all():
+        return None
+    at = tuple(map(int, np.unravel_index(int(np.argmin(near)), right.shape)))
+    given = ", ".join(f"{name} {array[at]}" for name, array in inputs.items())
+    return f"element {list(at)} ({given}) is {found[at]:.6g} and should be {right[at]:.6g}"
+
+
+# --- hard_swish -------------------------------------------------------------------------------------------------
+
+HARD_SWISH = {"a model": 5, "right numbers": 10}
+
+
+def _hard_cases(seed: int) -> Cases:
+    random = Random(seed)
+    names = (f"in_{random.randrange(100)}", f"out_{random.randrange(100)}")
+    return [("a model", names), ("right numbers", ("x", "y")), ("right numbers", names)]
+
+
+def _wrong_hard(case: Any, answer: Any) -> str | None:
+    part, (x, y) = case
+    draw = unforeseen()
+    numbers = draw.uniform(-6, 6, (draw.integers(2, 5), draw.integers(5, 9))).astype(np.float32)
+    found = ran(answer, {x: numbers}, y)
+    if isinstance(found, str) or part == "a model":
+        return found if isinstance(found, str) else None
+    if said := far(found, numbers * np.clip(numbers + 3, 0, 6) / 6, x=numbers):
+        for why, other in (
+            ("that is the factor: multiply it by x", np.clip(numbers + 3, 0, 6) / 6),
+            ("the alpha of HardSigmoid is 0.2 if nothing is said", numbers * np.clip(0.2 * numbers + 0.5, 0, 1)),
+            ("it is six times too large", numbers * np.clip(numbers + 3, 0, 6)),
+            ("above 3 the factor stays 1", numbers * np.maximum(numbers + 3, 0) / 6),
+        ):
+            if np.allclose(found, other, atol=1e-4):
+                return f"{said}; {why}"
+        return said
+    return None
+
+
+hard_swish = Task(asks.hard_swish, HARD_SWISH, _hard_cases, cases_with(HARD_SWISH, _wrong_hard, with_part=True))
+
+# --- masked_softmax ---------------------------------------------------------------------------------------------
+
+MASKED = {"right numbers": 9, "large scores": 6, "rows without a place": 10}
+
+
+def _masked_cases(seed: int) -> Cases:
+    number = Random(seed).randrange(100)
+    return [(part, (f"scores_{number}", f"mask_{number}", f"shares_{number}")) for part in MASKED for _ in range(2)]
+
+
+def _softmax(scores: Array, mask: Array) -> Array:
+    kept = np.where(mask, scores.astype(np.float64), -np.inf)
+    largest = kept.max(1, keepdims=True)
+    raised = np.exp(kept - np.where(np.isfinite(largest), largest, 0))
+    total = raised.sum(1, keepdims=True)
+    return np.asarray(raised / np.where(total > 0, total, 1))
+
+
+def _wrong_masked(case: Any, answer: Any) -> str | None:
+    part, (scores, mask, shares) = case
+    draw = unforeseen()
+    shape = (int(draw.integers(3, 6)), int(draw.integers(4, 7)))
+    numbers = draw.uniform(-3, 3, shape).astype(np.float32)
+    places = draw.random(shape) < 0.6
+    places[:, 0], places[:, 1] = True, False
+    if part == "large scores":  # those of the places that count are the smaller ones
+        numbers = np.where(places, numbers - 60_000, numbers + 200).astype(np.float32)
+    if part == "rows without a place":
+        places[draw.integers(len(places))] = False
+    found = ran(answer, {scores: numbers, mask: places}, shares)
+    if isinstance(found, str):
+        return found
+    right = _softmax(numbers, places)
+    if not (said := far(found, right, score=numbers, mask=places)):
+        return None
+    if part == "large scores":
+        return f"{said}; -10000 is not below every score, so a masked place needs a far lower one, and not a sum"
+    for why, other in (
+        ("the mask was not used", _softmax(numbers, np.ones_like(places))),
+        ("the mask was used the other way round: True means that a place counts", _softmax(numbers, ~places)),
+        (
+            "the shares of the places that count add up to 1: mask before the softmax",
+            _softmax(numbers, np.ones_like(places)) * places,
+        ),
+        ("a softmax is taken along each row, the last axis", _softmax(numbers.T, places.T).T),
+    ):
+        if np.allclose(found, other, atol=1e-4):
+            return f"{said}; {why}"
+    empty = ~places.any(1)
+    if empty.any() and far(found[~empty], right[~empty]) is None:
+        return f"{said}; in a row in which no place counts all shares are 0"
+    return said
+
+
+masked_softmax = Task(asks.masked_softmax, MASKED, _masked_cases, cases_with(MASKED, _wrong_masked, with_part=True))
