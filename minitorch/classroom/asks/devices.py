@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from ...tensor import Tensor
-from .ask import asks, call_with_arguments
-from .limit import Limited, limited
+from .ask import Ask, asks, call_with_arguments
+from .limit import Limited
 from .needs import Needs
 from .plain import Array
 
@@ -76,9 +75,9 @@ def _check(send: Any, held: Held, number: int) -> None:
 
 # --- the tasks --------------------------------------------------------------------------------------------------
 
-all_gather = asks("devices.all_gather", NEEDS)(call_with_arguments)
-all_reduce = asks("devices.all_reduce", NEEDS)(call_with_arguments)
-messages = asks("devices.messages", NEEDS)(call_with_arguments)
+all_gather, all_reduce, messages = (
+    Ask(f"devices.{name}", call_with_arguments, NEEDS) for name in ("all_gather", "all_reduce", "messages")
+)
 
 
 def _trained(train: Any, weight: Array, batches: list[list[tuple[Array, Array]]], rate: float) -> Any:
@@ -90,4 +89,4 @@ def _trained(train: Any, weight: Array, batches: list[list[tuple[Array, Array]]]
 @asks("devices.train", NEEDS)
 def train(call: Limited, case: tuple[str, Any]) -> Any:
     """A weight, batches in pieces, and a learning rate; the answer is the weight at the end."""
-    return limited(partial(_trained, call.function, *case[1]), call.seconds)
+    return call.within(_trained, *case[1])

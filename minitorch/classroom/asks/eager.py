@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...autograd import Function
 from ...interpreters import observing
+from ...ir import PRIMITIVES
 from ...primitives import mul
 from ...tensor import Tensor
 from .ask import asks
-from .limit import Limited, limited
+from .limit import Limited
 from .needs import Needs
 from .plain import TIMEOUT, Array, Fault
 
@@ -49,7 +49,7 @@ def unbroadcast(call: Limited, case: tuple[str, Any]) -> Any:
     """A gradient and a shape; or, in the engine, the two factors of a product."""
     part, (first, second) = case
     if part == ENGINE:
-        return limited(partial(_gradient, call.function, first, second), call.seconds)
+        return call.within(_gradient, first, second)
     return call(Tensor(first), second)
 
 
@@ -88,7 +88,7 @@ def observed(note: Any, name: str, x: Array, y: Array) -> Any:
 @asks("eager.observe", NEEDS)
 def observe(call: Limited, case: tuple[str, Any]) -> Any:
     """The name of a program, and its x and y."""
-    return limited(partial(observed, call.function, *case[1]), call.seconds)
+    return call.within(observed, *case[1])
 
 
 # --- mean_squared_error -----------------------------------------------------------------------------------------
@@ -108,17 +108,6 @@ def mean_squared_error(call: Limited, case: tuple[str, Any]) -> Any:
 
 # --- first_bad --------------------------------------------------------------------------------------------------
 
-STEPS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "sqrt": np.sqrt,
-    "log": np.log,
-    "exp": np.exp,
-    "sum": np.sum,
-}
-
 
 def records_of(case: Any) -> list[tuple[str, list[Array], Array]]:
     """An observer's notes: of each operation its name, operands and result."""
@@ -128,7 +117,8 @@ def records_of(case: Any) -> list[tuple[str, list[Array], Array]]:
     with np.errstate(all="ignore"):
         for name, reads in steps:
             operands = [values[at] for at in reads]
-            values.append(np.asarray(STEPS[name](*operands)))
+            evaluate = np.sum if name == "sum" else PRIMITIVES[name].evaluate
+            values.append(np.asarray(evaluate(*operands)))
             records.append((name, operands, values[-1]))
     return records
 

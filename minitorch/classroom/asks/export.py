@@ -6,15 +6,14 @@ A node is a row ``(operator, inputs, outputs, attributes)``, with values by thei
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from ... import primitives as P
 from ...dtypes import float32
 from ...graph import Graph, apply, input_node, literal
 from ...ir import Node, Shape, Spec
-from .ask import asks, call_with_arguments
-from .limit import Limited, limited
+from .ask import Ask, asks, call_with_arguments
+from .limit import Limited
 from .needs import Needs
 from .plain import described, plain
 
@@ -102,10 +101,10 @@ def _text(function: Any, rows: Any, shapes: Any) -> str:
 @asks("export.lower", NEEDS)
 def lower(call: Limited, case: tuple[str, tuple[Any, Any]]) -> Any:
     """The nodes of a model, and the shapes of its inputs; the answer is the text of the graph."""
-    return limited(partial(_text, call.function, *case[1]), call.seconds)
+    return call.within(_text, *case[1])
 
 
-hard_swish = asks("export.hard_swish", NEEDS)(call_with_arguments)
-masked_softmax = asks("export.masked_softmax", NEEDS)(call_with_arguments)
-formulas = asks("export.formulas", NEEDS)(call_with_arguments)
-name_table = asks("export.name_table", NEEDS)(call_with_arguments)
+hard_swish, masked_softmax, formulas, name_table = (
+    Ask(f"export.{name}", call_with_arguments, NEEDS)
+    for name in ("hard_swish", "masked_softmax", "formulas", "name_table")
+)

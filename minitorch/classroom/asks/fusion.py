@@ -9,14 +9,8 @@ from ...graph import Graph
 from ...ir import Node, Shape
 from .ask import asks, call_with_arguments
 from .limit import Limited
-from .needs import Needs
-from .plain import Fault, described
-
-NEEDS = Needs(
-    engine=("graph",),
-    without=("graph.build.topological_order", "graph.cost", "graph.patterns", "graph.rewrite"),
-)
-
+from .needs import GRAPHS as NEEDS
+from .nodes import places_of
 
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
@@ -51,11 +45,7 @@ def kernel_bytes(call: Limited, case: tuple[str, Any]) -> Any:
 def partition(call: Limited, case: tuple[str, str]) -> Any:
     """A graph; the answer has the places of the nodes of each kernel."""
     graph = Graph.parse(case[1])
-    where = {id(node): place for place, node in enumerate(operations(graph))}
-    kernels = call(graph)
-    if not isinstance(kernels, (list, tuple)) or not all(isinstance(kernel, (list, tuple)) for kernel in kernels):
-        return kernels if isinstance(kernels, Fault) else described(kernels)
-    return [[where.get(id(node), -1) for node in kernel] for kernel in kernels]
+    return places_of(operations(graph), call(graph))
 
 
 # --- generate, merge, online_softmax ----------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,28 +12,10 @@ from ...dtypes import float32
 from ...graph import Graph, apply, input_node
 from ...ir import Node, Spec
 from .ask import asks
-from .limit import Limited, limited
-from .needs import Needs
+from .limit import Limited
+from .needs import GRAPHS as NEEDS
+from .nodes import everything_in, places_of
 from .plain import Array
-
-NEEDS = Needs(
-    engine=("graph",),
-    without=("graph.build.topological_order", "graph.cost", "graph.patterns", "graph.rewrite"),
-)
-
-
-def everything_in(graph: Graph) -> list[Node]:
-    """Inputs and nodes: a place in this list is how an answer names a node."""
-    return [*graph.inputs, *graph.nodes]
-
-
-def places_of(graph: Graph, nodes: object) -> object:
-    """The places of the nodes that a student's list has; -1 for what is no node of the graph."""
-    if not isinstance(nodes, (list, tuple)):
-        return nodes
-    where = {id(node): place for place, node in enumerate(everything_in(graph))}
-    return [where.get(id(node), -1) for node in nodes]
-
 
 # --- order ------------------------------------------------------------------------------------------------------
 
@@ -57,7 +38,7 @@ def graph_of(case: Any) -> Graph:
 def order(call: Limited, case: tuple[str, Any]) -> Any:
     """The outputs of a graph."""
     graph = graph_of(case[1])
-    return places_of(graph, call(list(graph.outputs)))
+    return places_of(everything_in(graph), call(list(graph.outputs)))
 
 
 # --- run --------------------------------------------------------------------------------------------------------
@@ -71,7 +52,7 @@ def run(call: Limited, case: tuple[str, Any]) -> Any:
     everything = everything_in(graph)
 
     def compute(node: Node, operands: Sequence[Array | None]) -> Any:
-        return call.consult((places_of(graph, [node]), list(operands)))
+        return call.consult((places_of(everything, [node]), list(operands)))
 
     values = call(graph, [everything[place] for place in fetched], dict(feeds), compute)
     return list(values) if isinstance(values, (list, tuple)) else values
@@ -84,8 +65,7 @@ def run(call: Limited, case: tuple[str, Any]) -> Any:
 def release(call: Limited, case: tuple[str, str]) -> Any:
     """A graph."""
     graph = Graph.parse(case[1])
-    plan = call(graph)
-    return [places_of(graph, step) for step in plan] if isinstance(plan, (list, tuple)) else plan
+    return places_of(everything_in(graph), call(graph))
 
 
 # --- backward ---------------------------------------------------------------------------------------------------
@@ -122,4 +102,4 @@ def _backward_once(backward: Any, text: str, x: float, y: float) -> Any:
 @asks("graph.backward", NEEDS)
 def backward(call: Limited, case: tuple[str, Any]) -> Any:
     """A graph, and the values of its two inputs."""
-    return limited(partial(_backward_once, call.function, *case[1]), call.seconds)
+    return call.within(_backward_once, *case[1])

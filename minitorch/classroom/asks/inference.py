@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from ...graph import Graph, literal
 from ...ir import Node
 from ...primitives import constant
 from ...primitives import operators as operators  # `Graph.parse` knows them once they are declared
-from .ask import asks, call_with_arguments
-from .limit import Limited, limited
+from .ask import Ask, asks, call_with_arguments
+from .limit import Limited
 from .needs import Needs
 from .plain import Array, described
 
@@ -33,10 +32,10 @@ def stored(array: Any) -> Node:
 
 # The tasks ----------------------------------------------------------------------------------------------------------
 
-fold_layer = asks("inference.fold_layer", NEEDS)(call_with_arguments)
-convincing = asks("inference.convincing", NEEDS)(call_with_arguments)
-error_bound = asks("inference.error_bound", NEEDS)(call_with_arguments)
-serve = asks("inference.serve", NEEDS)(call_with_arguments)
+fold_layer, convincing, error_bound, serve = (
+    Ask(f"inference.{name}", call_with_arguments, NEEDS)
+    for name in ("fold_layer", "convincing", "error_bound", "serve")
+)
 
 
 def _folded(function: Any, text: str) -> str:
@@ -50,4 +49,4 @@ def _folded(function: Any, text: str) -> str:
 @asks("inference.fold", NEEDS)
 def fold(call: Limited, case: tuple[str, str]) -> Any:
     """A graph; the answer is the text of the graph that comes back."""
-    return limited(partial(_folded, call.function, case[1]), call.seconds)
+    return call.within(_folded, case[1])

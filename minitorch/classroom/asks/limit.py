@@ -67,6 +67,10 @@ class Limited:
         """Call it."""
         return limited(lambda: self.function(*arguments, **named), self.seconds)
 
+    def within(self, work: Callable[..., Any], *arguments: object) -> Any:
+        """What ``work(function, *arguments)`` returns, or a `Fault`: several calls in one limit, and what is around."""
+        return limited(lambda: work(self.function, *arguments), self.seconds)
+
     def consult(self, question: object) -> Any:
         """Ask the judge's `Oracle` (`checks/task.py`) in the middle of a call, and return its reply.
 

@@ -9,13 +9,8 @@ from ...graph import Graph
 from ...ir import INPUT, Node
 from .ask import asks, call_with_arguments
 from .limit import Limited
-from .needs import Needs
-from .plain import Fault, described, plain
-
-NEEDS = Needs(
-    engine=("graph",),
-    without=("graph.build.topological_order", "graph.cost", "graph.patterns", "graph.rewrite"),
-)
+from .needs import GRAPHS as NEEDS
+from .nodes import everything_in, places_of
 
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
@@ -35,28 +30,21 @@ def is_buffer(node: Node) -> bool:
 # --- the tasks --------------------------------------------------------------------------------------------------
 
 
-def _places(graph: Graph) -> dict[int, int]:
-    return {id(node): place for place, node in enumerate((*graph.inputs, *graph.nodes))}
-
-
 @asks("memory.live_ranges", NEEDS)
 def live_ranges(call: Limited, case: tuple[str, str]) -> Any:
     """A graph; the answer names nodes by their places among inputs and nodes."""
     graph = Graph.parse(case[1])
-    where, found = _places(graph), call(graph)
+    found = call(graph)
     if not isinstance(found, dict):
-        return found if isinstance(found, Fault) else described(plain(found))
-    return [[where.get(id(node), -1), lives] for node, lives in found.items()]
+        return found
+    return [list(pair) for pair in zip(places_of(everything_in(graph), [*found]), found.values(), strict=True)]
 
 
 @asks("memory.may_overwrite", NEEDS)
 def may_overwrite(call: Limited, case: tuple[str, str]) -> Any:
     """A graph; the answer has pairs of places."""
     graph = Graph.parse(case[1])
-    where, found = _places(graph), call(graph)
-    if not isinstance(found, (list, tuple)) or not all(isinstance(each, (list, tuple)) for each in found):
-        return found if isinstance(found, Fault) else described(plain(found))
-    return [[where.get(id(node), -1) for node in pair] for pair in found]
+    return places_of(everything_in(graph), call(graph))
 
 
 best_fit = asks("memory.best_fit", NEEDS)(call_with_arguments)

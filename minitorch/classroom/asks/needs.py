@@ -37,3 +37,9 @@ class Needs:
             tuple(sorted({*self.without, *other.without})),
             tuple(sorted({*self.packages, *other.packages})),
         )
+
+
+EAGER = Needs(engine=("interpreters", "primitives", "tensor"))  # of tasks that work with numbers alone
+GRAPHS = Needs(
+    engine=("graph",), without=("graph.build.topological_order", "graph.cost", "graph.patterns", "graph.rewrite")
+)  # of tasks that work with graphs, and do what is withheld

@@ -6,17 +6,17 @@ answer is the text of the graph. The judge runs it, differentiates it, and count
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from ... import primitives as P
 from ...dtypes import float32
 from ...graph import Graph, apply, input_node, literal
-from ...ir import Node, Primitive, Shape, Spec
-from .ask import asks
-from .limit import Limited, limited
+from ...ir import PRIMITIVES, Node, Primitive, Shape, Spec
+from .ask import Ask
+from .limit import Limited
 from .needs import Needs
 from .plain import described, plain
+from .recording import operators, refusal
 
 NEEDS = Needs(engine=("graph",))
 
@@ -24,6 +24,13 @@ NEEDS = Needs(engine=("graph",))
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
 
+def _written(name: str, *operands: object) -> Value:
+    if len(operands) == 1:
+        return _one(PRIMITIVES[name], *operands)
+    return _together(PRIMITIVES[name], *operands)
+
+
+@operators(_written)
 class Value:
     """A value of a graph, of which the shape and the type are known, and no number."""
 
@@ -35,56 +42,14 @@ class Value:
         """The lengths of its dimensions."""
         return self.node.shape
 
-    def __add__(self, other: object) -> Value:
-        return _together(P.add, self, other)
-
-    def __radd__(self, other: object) -> Value:
-        return _together(P.add, other, self)
-
-    def __sub__(self, other: object) -> Value:
-        return _together(P.sub, self, other)
-
-    def __rsub__(self, other: object) -> Value:
-        return _together(P.sub, other, self)
-
-    def __mul__(self, other: object) -> Value:
-        return _together(P.mul, self, other)
-
-    def __rmul__(self, other: object) -> Value:
-        return _together(P.mul, other, self)
-
-    def __truediv__(self, other: object) -> Value:
-        return _together(P.div, self, other)
-
-    def __rtruediv__(self, other: object) -> Value:
-        return _together(P.div, other, self)
-
-    def __neg__(self) -> Value:
-        return Value(apply(P.neg, self.node))
-
-    def __lt__(self, other: object) -> Value:
-        return _together(P.less, self, other)
-
-    def __gt__(self, other: object) -> Value:
-        return _together(P.less, other, self)
-
-    def _unknown(self, *_: object) -> NoReturn:
-        raise TypeError("a graph is written down before it has numbers, so it has no `if`: use where(condition, a, b)")
-
-    __bool__ = __len__ = __iter__ = _unknown
-
-    def _foreign(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError(
-            "a graph is written down before it has numbers: use the functions of this notebook, and none of math, "
-            "NumPy or Python"
-        )
-
-    __float__ = __abs__ = __pow__ = __array_ufunc__ = _foreign
-
-    def _or_equal(self, _: object) -> NoReturn:
-        raise TypeError("there are < and >, and equal(a, b); <= and >= are not there")
-
-    __le__ = __ge__ = _or_equal
+    __bool__ = __len__ = __iter__ = refusal(
+        "a graph is written down before it has numbers, so it has no `if`: use where(condition, a, b)"
+    )
+    __float__ = __abs__ = __pow__ = __array_ufunc__ = refusal(
+        "a graph is written down before it has numbers: use the functions of this notebook, and none of math, "
+        "NumPy or Python"
+    )
+    __le__ = __ge__ = refusal("there are < and >, and equal(a, b); <= and >= are not there")
 
 
 def _spread(value: object, shape: Shape, like: Node) -> Node:
@@ -208,11 +173,9 @@ def _text(function: Any, shape: Any) -> str:
 
 def written(call: Limited, case: tuple[str, Any]) -> Any:
     """The shape of the argument; the answer is the text of the graph."""
-    return limited(partial(_text, call.function, case[1]), call.seconds)
+    return call.within(_text, case[1])
 
 
-hard_swish = asks("primitives.hard_swish", NEEDS)(written)
-asinh = asks("primitives.asinh", NEEDS)(written)
-layer_norm = asks("primitives.layer_norm", NEEDS)(written)
-lengths = asks("primitives.lengths", NEEDS)(written)
-mish = asks("primitives.mish", NEEDS)(written)
+hard_swish, asinh, layer_norm, lengths, mish = (
+    Ask(f"primitives.{name}", written, NEEDS) for name in ("hard_swish", "asinh", "layer_norm", "lengths", "mish")
+)

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .ask import asks, call_with_arguments
+from .ask import Ask, call_with_arguments
 from .limit import Limited
-from .needs import Needs
-
-NEEDS = Needs(engine=("interpreters", "primitives", "tensor"))
+from .needs import EAGER as NEEDS
 
 
 def call_for_numbers(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
@@ -21,8 +19,7 @@ def call_for_numbers(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
     return tuple([each.item() if isinstance(each, np.generic) else each for each in answer])
 
 
-per_channel = asks("quantization.per_channel", NEEDS)(call_with_arguments)
-round_trip = asks("quantization.round_trip", NEEDS)(call_with_arguments)
-calibrate = asks("quantization.calibrate", NEEDS)(call_for_numbers)
-product = asks("quantization.product", NEEDS)(call_with_arguments)
-scaler_step = asks("quantization.scaler_step", NEEDS)(call_for_numbers)
+per_channel, round_trip, product = (
+    Ask(f"quantization.{name}", call_with_arguments, NEEDS) for name in ("per_channel", "round_trip", "product")
+)
+calibrate, scaler_step = (Ask(f"quantization.{name}", call_for_numbers, NEEDS) for name in ("calibrate", "scaler_step"))

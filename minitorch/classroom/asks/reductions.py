@@ -11,14 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
-from .ask import asks, call_with_arguments
-from .limit import Limited, limited
-from .needs import Needs
-
-NEEDS = Needs(engine=("interpreters", "primitives", "tensor"))
+from .ask import Ask, call_with_arguments
+from .limit import Limited
+from .needs import EAGER as NEEDS
+from .recording import OPERATORS, operators, refusal
 
 MOST = 10_000  # instructions of a record
 ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "maximum": 2, "exp": 1, "log": 1}
@@ -29,54 +27,26 @@ Shape = tuple[int, ...]
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
 
+def _recorded(name: str, *operands: Any) -> Number:
+    record: Record = next(each.record for each in operands if isinstance(each, Number))
+    return record.apply(name, *operands)
+
+
+@operators(_recorded, {name: methods for name, methods in OPERATORS.items() if name in ARITHMETIC})
 class Number:
     """A number in a register, of which nothing is known while the kernel is recorded."""
 
     def __init__(self, record: Record, place: int) -> None:
-        self._record, self._place = record, place
+        self.record, self.place = record, place
 
-    def __add__(self, other: object) -> Number:
-        return self._record.apply("add", self, other)
-
-    def __radd__(self, other: object) -> Number:
-        return self._record.apply("add", other, self)
-
-    def __sub__(self, other: object) -> Number:
-        return self._record.apply("sub", self, other)
-
-    def __rsub__(self, other: object) -> Number:
-        return self._record.apply("sub", other, self)
-
-    def __mul__(self, other: object) -> Number:
-        return self._record.apply("mul", self, other)
-
-    def __rmul__(self, other: object) -> Number:
-        return self._record.apply("mul", other, self)
-
-    def __truediv__(self, other: object) -> Number:
-        return self._record.apply("div", self, other)
-
-    def __rtruediv__(self, other: object) -> Number:
-        return self._record.apply("div", other, self)
-
-    def __neg__(self) -> Number:
-        return self._record.apply("neg", self)
-
-    def _unknown(self, *_: object) -> NoReturn:
-        raise TypeError("a kernel is recorded before it has numbers, so they cannot be compared: use maximum(a, b)")
-
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
-
-    def _foreign(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError(
-            "a kernel is recorded before it has numbers, so functions of math and NumPy do not work: use exp, log and "
-            "maximum of this notebook"
-        )
-
-    __float__ = __array_ufunc__ = _foreign
-
-    def __pow__(self, _: object) -> NoReturn:
-        raise TypeError("this machine has no powers: multiply a number by itself")
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = refusal(
+        "a kernel is recorded before it has numbers, so they cannot be compared: use maximum(a, b)"
+    )
+    __float__ = __array_ufunc__ = refusal(
+        "a kernel is recorded before it has numbers, so functions of math and NumPy do not work: use exp, log and "
+        "maximum of this notebook"
+    )
+    __pow__ = refusal("this machine has no powers: multiply a number by itself")
 
 
 class Memory:
@@ -130,7 +100,7 @@ class Record:
     def operand(self, value: object) -> str:
         """A value by its number, or a constant."""
         if isinstance(value, Number):
-            return f"%{value._place}"
+            return f"%{value.place}"
         if isinstance(value, (int, float)):
             return repr(float(value))
         raise TypeError(f"a number is wanted, and it is a {type(value).__name__}")
@@ -150,18 +120,17 @@ class Record:
 
 def maximum(a: Any, b: Any) -> Any:
     """The larger of two numbers."""
-    records = [each._record for each in (a, b) if isinstance(each, Number)]
-    return records[0].apply("maximum", a, b) if records else max(a, b)
+    return _recorded("maximum", a, b) if Number in (type(a), type(b)) else max(a, b)
 
 
 def exp(x: Any) -> Any:
     """e to the power of a number."""
-    return x._record.apply("exp", x) if isinstance(x, Number) else math.exp(x)
+    return _recorded("exp", x) if isinstance(x, Number) else math.exp(x)
 
 
 def log(x: Any) -> Any:
     """The natural logarithm of a number."""
-    return x._record.apply("log", x) if isinstance(x, Number) else math.log(x)
+    return _recorded("log", x) if isinstance(x, Number) else math.log(x)
 
 
 def record(kernel: Any, **shapes: int | Shape) -> Record:
@@ -239,12 +208,11 @@ def _lines(kernel: Any, shapes: Mapping[str, Any]) -> str:
 
 def recorded(call: Limited, case: tuple[str, Any]) -> Any:
     """The shapes of the arrays; the answer is the record."""
-    return limited(partial(_lines, call.function, case[1]), call.seconds)
+    return call.within(_lines, case[1])
 
 
-softmax = asks("reductions.softmax", NEEDS)(recorded)
-largest_and_total = asks("reductions.largest_and_total", NEEDS)(recorded)
-merge_moments = asks("reductions.merge_moments", NEEDS)(call_with_arguments)
-variance = asks("reductions.variance", NEEDS)(recorded)
-logsumexp = asks("reductions.logsumexp", NEEDS)(recorded)
-attention_row = asks("reductions.attention_row", NEEDS)(recorded)
+softmax, largest_and_total, variance, logsumexp, attention_row = (
+    Ask(f"reductions.{name}", recorded, NEEDS)
+    for name in ("softmax", "largest_and_total", "variance", "logsumexp", "attention_row")
+)
+merge_moments = Ask("reductions.merge_moments", call_with_arguments, NEEDS)

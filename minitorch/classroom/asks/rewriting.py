@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from ...graph import Graph
 from ...graph.rewrite import Rules, rewrite
 from ...passes.pipeline import Pass, run_pipeline
 from .ask import Ask, asks
-from .limit import Limited, limited
+from .limit import Limited
 from .needs import Needs
 from .plain import described
 
@@ -29,7 +28,7 @@ def _passed(function: Any, text: str) -> str:
 
 
 def _pass(call: Limited, case: tuple[str, str]) -> Any:
-    return limited(partial(_passed, call.function, case[1]), call.seconds)
+    return call.within(_passed, case[1])
 
 
 dead_code, fold_constants, merge = (
@@ -47,4 +46,4 @@ def _rewritten(laws: Any, text: str) -> str:
 @asks("rewriting.laws", NEEDS)
 def laws(call: Limited, case: tuple[str, str]) -> Any:
     """An expression, which is rewritten by the student's table."""
-    return limited(partial(_rewritten, call.function, case[1]), call.seconds)
+    return call.within(_rewritten, case[1])

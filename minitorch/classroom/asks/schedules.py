@@ -12,10 +12,9 @@ from ...compiler.loop_ir.source import printed
 from ...compiler.loop_ir.tree import Accumulate, Allocate, For, Local, Procedure, Read, Store
 from ...compiler.scheduling.rewrite import Rewrite
 from ...dtypes import float32
-from .ask import asks, call_with_arguments
+from .ask import Ask, call_with_arguments
 from .limit import Limited
 from .needs import Needs
-from .plain import Fault, described, plain
 
 NEEDS = Needs(
     engine=("compiler.loop_ir.source", "compiler.scheduling.rewrites", "interpreters", "primitives", "tensor")
@@ -87,12 +86,11 @@ def _texts(call: Limited, case: tuple[str, Any]) -> Any:
     """The sizes; the answer has the text of each rewrite."""
     found = call(*case[1])
     if not isinstance(found, (list, tuple)):
-        return found if isinstance(found, Fault) else described(plain(found))
+        return found
     return [each.text if isinstance(each, Rewrite) else None for each in found]
 
 
-address = asks("schedules.address", NEEDS)(call_with_arguments)
-pack_rows = asks("schedules.pack_rows", NEEDS)(call_with_arguments)
-chain_schedule = asks("schedules.chain_schedule", NEEDS)(_texts)
-vector_schedule = asks("schedules.vector_schedule", NEEDS)(_texts)
-product_schedule = asks("schedules.product_schedule", NEEDS)(_texts)
+address, pack_rows = (Ask(f"schedules.{name}", call_with_arguments, NEEDS) for name in ("address", "pack_rows"))
+chain_schedule, vector_schedule, product_schedule = (
+    Ask(f"schedules.{name}", _texts, NEEDS) for name in ("chain_schedule", "vector_schedule", "product_schedule")
+)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from .ask import Ask, asks, call_with_arguments
 from .garbage import young
-from .limit import Limited, limited
-from .needs import Needs
+from .limit import Limited
+from .needs import EAGER as NEEDS
 from .plain import TIMEOUT, Array, Fault
-
-NEEDS = Needs(engine=("interpreters", "primitives", "tensor"))
+from .recording import operators, refusal
 
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
@@ -44,6 +43,13 @@ METHODS = {
 OPERATIONS: dict[str, Callable[..., Any]] = {name: getattr(np, name) for name in (*METHODS, "where")}
 
 
+def _applied(operation: str, *operands: Any) -> StandIn:
+    rows: list[Any] = next(each._rows for each in operands if isinstance(each, StandIn))
+    rows.append((operation, [_operand(each, rows) for each in operands]))
+    return StandIn(rows, len(rows) - 1)
+
+
+@operators(_applied, METHODS)
 class StandIn:
     """Stands for an array while a function is traced: it can be computed with (`METHODS`), and has no value."""
 
@@ -55,22 +61,9 @@ class StandIn:
         self._rows, self._place = rows, place
         _made.append(weakref.ref(self))
 
-    def _refuse(self) -> NoReturn:
-        raise TypeError("this is a stand-in: the program runs later, and there is no value now")
-
-    __bool__ = __float__ = __int__ = __len__ = __iter__ = _refuse
-
-
-def _applied(operation: str, *operands: Any) -> StandIn:
-    rows: list[Any] = next(each._rows for each in operands if isinstance(each, StandIn))
-    rows.append((operation, [_operand(each, rows) for each in operands]))
-    return StandIn(rows, len(rows) - 1)
-
-
-for _operation, _methods in METHODS.items():
-    for _method, _turn in zip(_methods, (1, -1), strict=False):
-        _write = lambda *operands, operation=_operation, turn=_turn: _applied(operation, *operands[::turn])  # noqa: E731
-        setattr(StandIn, _method, _write)
+    __bool__ = __float__ = __int__ = __len__ = __iter__ = refusal(
+        "this is a stand-in: the program runs later, and there is no value now"
+    )
 
 
 def _operand(value: Any, rows: list[Any]) -> Operand:
@@ -179,7 +172,7 @@ def trace(call: Limited, case: tuple[str, tuple[str, int]]) -> Any:
 def signature(call: Limited, case: tuple[str, Any]) -> Any:
     """The arguments of two calls; the answer says whether a dict takes the second signature for the first."""
     one, other = case[1]
-    return limited(lambda: call.function(other) in {call.function(one): 0}, call.seconds)
+    return call.within(lambda signature: signature(other) in {signature(one): 0})
 
 
 # --- train ------------------------------------------------------------------------------------------------------
@@ -211,7 +204,7 @@ def _clipped(function: Any, length: int, limit: float) -> Any:
 @asks("tracing.clipped", NEEDS)
 def clipped(call: Limited, case: tuple[str, Any]) -> Any:
     """The length of an array, and the limit; the judge runs the program."""
-    return limited(partial(_clipped, call.function, *case[1]), call.seconds)
+    return call.within(_clipped, *case[1])
 
 
 # --- buckets ----------------------------------------------------------------------------------------------------

@@ -10,14 +10,9 @@ is told on the page that each of them gets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from .score import Count
-
-if TYPE_CHECKING:
-    from .task import Verdict
 
 
 @dataclass(frozen=True)
@@ -59,32 +54,3 @@ class Golf:
     def verdict(self, count: int) -> Count:
         """The verdict on a right answer with this count."""
         return Count(self.unit, count, self.best, self.fraction(count))
-
-
-def played(
-    said: Mapping[str, Verdict], part: str, golf: Golf, counts: Iterable[int], after: Iterable[str] = ()
-) -> dict[str, Verdict]:
-    """Verdicts in which a part that is right is scored by the sum of its counts.
-
-    Args:
-        said: the verdicts on all parts: whether they are right.
-        part: the part that is scored.
-        golf: how.
-        counts: one for each of the part's cases; it is read only if they are right.
-        after: other parts, all of which have to be right as well.
-
-    Example:
-        >>> few = Golf("kernels", start=9, par=5, best=3)
-        >>> print(played({"few kernels": None}, "few kernels", few, [2, 2])["few kernels"])
-        yours: 4 kernels; best known: 3
-        >>> played({"few kernels": "it is wrong"}, "few kernels", few, [0])
-        {'few kernels': 'it is wrong'}
-        >>> said = {"values": "a sum is missing", "few kernels": None}
-        >>> played(said, "few kernels", few, [0], after=["values"])["few kernels"]
-        "it counts when the part 'values' is right"
-    """
-    found = dict(said)
-    missing = [each for each in after if said[each] is not None]
-    if said[part] is None:
-        found[part] = f"it counts when the part {missing[0]!r} is right" if missing else golf.verdict(sum(counts))
-    return found

@@ -19,8 +19,8 @@ from ..asks import Ask, Needs, call_with_arguments
 from ..asks.limit import SECONDS
 from ..asks.plain import described, encode
 from .compare import wrong_array, wrong_tensor
-from .golf import Golf, played
-from .task import Oracle, Task, Verdict, by_case
+from .golf import Golf
+from .task import Oracle, Task, by_case
 
 Case = tuple[str, tuple[Any, ...]]
 
@@ -100,21 +100,14 @@ def task(
             raise ValueError(f"no case of {name} is for {missing[0]!r}: its points would be for nothing")
         return made
 
-    def verdicts(made: list[Case], answers: Any) -> Mapping[str, Verdict]:
-        said = dict(by_case(parts, [(case[0], case[:2]) for case in made], answers, _judged))
-        for each, scoring in scored.items():
-            assert count is not None
-            right = (count(*case[:2], answer) for case, answer in zip(made, answers, strict=True) if case[0] == each)
-            said = played(said, each, scoring, right)
-        return said
-
-    def _judged(case: Case, answer: Any) -> str | None:
-        said = wrong(*case, answer)
+    def judged(part: str, arguments: tuple[Any, ...], answer: Any) -> str | None:
+        said = wrong(part, arguments, answer)
         if said is not None and not isinstance(said, str):
             raise TypeError(f"`wrong` of {name} says why an answer is wrong, or None, and not {said!r}")
         return said
 
-    return Task(ask or Ask(name, call_with_arguments, needs or Needs(), seconds), parts, make, verdicts, oracle=oracle)
+    called = ask or Ask(name, call_with_arguments, needs or Needs(), seconds)
+    return by_case(called, parts, make, judged, after={}, golf=scored, count=count, oracle=oracle)
 
 
 def wrong_value(answer: Any, right: Any, tolerance: float = 1e-9) -> str | None:

@@ -7,7 +7,7 @@ was drawn from. Both are short.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -23,6 +23,7 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, float("inf"), float("-inf"), float("n
 UNARY = (P.neg, P.absolute, P.exp, P.sqrt)
 BINARY = (P.add, P.sub, P.mul, P.div, P.maximum)
 NUMBERS = (0.0, -0.0, 1.0, 2.0, -1.0, 0.5)
+TOO_LARGE = 1 << 20  # bytes of a value in a graph that is not our own
 
 
 def unforeseen() -> np.random.Generator:
@@ -128,18 +129,23 @@ def shrink(graph: Graph, is_wrong: Callable[[Graph], bool]) -> Graph:
           %0 = sub(x, x) : f32[2,3]
           return %0
     """
-    dialogue = shrinking(graph)
-    found = None
-    while True:
-        try:
-            found = is_wrong(dialogue.send(found))
-        except StopIteration as end:
-            smallest: Graph = end.value
-            return smallest
+    dialogue, found = shrinking(graph), None
+    while (smaller := next_of(dialogue, found)) is not None:
+        if found := is_wrong(smaller):
+            graph = smaller
+    return graph
 
 
-def shrinking(graph: Graph) -> Generator[Graph, bool | None, Graph]:
-    """`shrink` as a dialogue: it gives a graph, is told whether that is wrong, and returns the smallest one."""
+def next_of(dialogue: Generator[Graph, bool | None, None], found: bool | None) -> Graph | None:
+    """The next graph of a dialogue, told whether the last one was wrong; None at its end."""
+    try:
+        return dialogue.send(found)
+    except StopIteration:
+        return None
+
+
+def shrinking(graph: Graph) -> Generator[Graph, bool | None, None]:
+    """`shrink` as a dialogue: it gives smaller and smaller graphs, and is told of each whether that is wrong."""
     tries = MOST_TRIES
     improved = True
     while improved:
@@ -149,11 +155,10 @@ def shrinking(graph: Graph) -> Generator[Graph, bool | None, Graph]:
                 continue  # nothing happens in it, and nothing can be learned from it
             tries -= 1
             if tries < 0:
-                return graph
+                return
             if (yield smaller):
                 graph, improved = smaller, True
                 break
-    return graph
 
 
 def _smaller(graph: Graph) -> Iterator[Graph]:
@@ -200,9 +205,50 @@ def _kept(graph: Graph) -> Graph:
 # Building by hand -----------------------------------------------------------------------------------------------
 
 
+def in_parts(
+    table: Mapping[str, Iterable[Any]], make: Callable[[Any], Any] = lambda each: each
+) -> list[tuple[str, Any]]:
+    """The cases of a table: of each part what it has, or what is made of that.
+
+    Example:
+        >>> in_parts({"small": [1, 2], "large": [9]}, str)
+        [('small', '1'), ('small', '2'), ('large', '9')]
+    """
+    return [(part, make(each)) for part, several in table.items() for each in several]
+
+
+def graph_text(spec: str, program: str) -> str:
+    """The text of a graph of `x` and `y`.
+
+    Args:
+        spec: the type and shape of both.
+        program: the operations, and last the outputs, apart by semicolons.
+
+    Example:
+        >>> print(graph_text("f32[2]", "%0 = neg(x); %1 = add(%0, y); %1, %0"))
+        graph(x: f32[2], y: f32[2]):
+        %0 = neg(x)
+        %1 = add(%0, y)
+        return %1, %0
+    """
+    *operations, outputs = program.split("; ")
+    return "\n".join([f"graph(x: {spec}, y: {spec}):", *operations, f"return {outputs}"])
+
+
+def listing(text: str) -> str:
+    """A graph as it is printed, below a reason (see `reasons.in_context`)."""
+    return f"\n{Graph.parse(text)}"
+
+
 def ladder(rungs: int) -> Graph:
     """A diamond on a diamond on a diamond: the number of paths doubles with each, that of the nodes does not."""
     x = node = input_node("x", Spec((2,), float32))
     for _ in range(rungs):
         node = apply(P.add, apply(P.neg, node), apply(P.absolute, node))
     return Graph((x,), (node,))
+
+
+def is_harmless(graph: Graph) -> bool:
+    """Whether a graph that somebody else wrote can be computed in little time and memory."""
+    sizes = [node.spec.nbytes for node in graph.nodes]
+    return len(sizes) < 10_000 and max(sizes, default=0) <= TOO_LARGE and sum(sizes) <= 64 * TOO_LARGE

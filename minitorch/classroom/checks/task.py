@@ -19,13 +19,15 @@ side: a function that the student's code is given sends its arguments there and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from ..asks import Ask
 from ..asks.plain import Fault, arrays, decode, encode
+from .golf import Golf
+from .reasons import in_context
 from .score import Count, Part, Score, in_halves, weakest
 from .smaller import smaller
 
@@ -38,6 +40,7 @@ MOST_QUESTIONS = 1000  # to the oracle of one case; raising it lets a loop witho
 # The verdict on a part: None (it is right), why it is wrong, how much of it is right and why not all, or its count.
 Verdict = str | tuple[float, str] | Count | None
 Judge = Callable[[Any, Any], Mapping[str, Verdict]]
+Wrong = Callable[[str, Any, Any], str | None]  # from a part, a case and an answer to the reason why it is wrong
 
 
 class Oracle(Protocol):
@@ -73,7 +76,7 @@ class Task:
     parts: Mapping[str, int]
     make: Callable[[int], Any] = field(repr=False)
     verdicts: Judge = field(repr=False)
-    shrinks: Callable[[str, str, Any], str | None] | None = field(default=None, repr=False)
+    shrinks: Wrong | None = field(default=None, repr=False)
     oracle: Callable[[Any], Oracle] | None = field(default=None, repr=False)
 
     @property
@@ -111,30 +114,17 @@ class Task:
             for case in cases:
                 answer = yield encode(case if self.oracle is None else case[:2])
                 if self.shrinks is not None and type(case[1]) is str:
-                    began = time.monotonic()
-                    small = None if case[0] in failed else (yield from self._smaller(case[0], case[1], answer, left))
+                    began, small = time.monotonic(), None
+                    if case[0] not in failed:
+                        small = yield from smaller(case[0], case[1], answer, self.shrinks, left)
                     left -= time.monotonic() - began
-                    if small is not None:
-                        failed.add(case[0])
+                    failed |= {case[0]} if small else set()
                     answer = {"tuple": [answer, small]}
                 elif self.oracle is not None:
                     answer = yield from _consulted(self.oracle(case), answer)
                 answers.append(answer)
             scores.append(self.judge(cases, {"list": answers}))
         return weakest(scores)
-
-    def _smaller(self, part: str, text: str, given: Any, seconds: float) -> Generator[Any, Any, Any]:
-        """A smaller graph and the answer to it, as JSON, if the given answer is wrong; found in so many seconds."""
-        assert self.shrinks is not None
-        try:
-            dialogue = smaller(text, decode(given), partial(self.shrinks, part), seconds)
-            candidate = next(dialogue)
-            while True:
-                candidate = dialogue.send(decode((yield encode((part, candidate)))))
-        except StopIteration as end:
-            return encode(end.value)
-        except Exception:  # an answer that is not to be trusted to have any form: the verdict says so
-            return None
 
     def score(self, student: object, seeds: Iterable[int]) -> Score:
         """Both sides of the dialogue, in this process.
@@ -187,63 +177,73 @@ def _part(name: str, of: int, said: Verdict) -> Part:
     return Part(name, in_halves(fraction, of), of, reason)
 
 
-def _attempted(answer: object) -> object:
-    """The answer in an attempt (see `smaller.py`), which is that of the whole graph."""
-    return answer[0] if type(answer) is tuple and len(answer) == 2 and isinstance(answer[0], Fault) else answer
-
-
 def by_case(
+    ask: Ask,
     parts: Mapping[str, int],
-    cases: Iterable[tuple[str, Any]],
-    answers: object,
-    wrong: Callable[[Any, Any], str | None],
-    about: Callable[[Any], str] | None = None,
-) -> Mapping[str, Verdict]:
-    """The verdict on parts with several cases: a part is right if all of its cases are.
-
-    Args:
-        parts: of the task.
-        cases: the name of a part, and what else there is to know about the case.
-        answers: one for each case.
-        wrong: ``(case, answer) -> the reason why it is wrong, or None``.
-        about: names a case in a few words, for the reason of a call that raised something.
-
-    Raises:
-        ValueError: if there are not as many answers as cases.
-    """
-    if type(answers) is not list:
-        raise ValueError("the answers to cases are a list")
-    pairs = list(zip(cases, answers, strict=True))
-
-    def told(case: Any, fault: Fault) -> str:
-        unwritten = fault.kind == "NotImplementedError"
-        return str(fault) if about is None or unwritten else f"{about(case)}: {fault}"
-
-    faults = [told(case, fault) for (_, case), answer in pairs if isinstance(fault := _attempted(answer), Fault)]
-    if len(faults) == len(pairs) > 0:
-        return dict.fromkeys(parts, faults[0])
-    said: dict[str, Verdict] = dict.fromkeys(parts)
-    for (part, case), answer in pairs:
-        if said[part] is None:
-            said[part] = told(case, answer) if isinstance(answer, Fault) else wrong(case, answer)
-    return said
-
-
-def cases_with(
-    parts: Mapping[str, int],
-    wrong: Callable[[Any, Any], str | None],
+    cases: Callable[[int], Iterable[Any]],
+    wrong: Wrong,
     *,
-    with_part: bool = False,
     about: Callable[[Any], str] | None = None,
-) -> Judge:
-    """The verdicts of a task that says of each case why an answer is wrong (see `by_case`).
+    on_fault: Callable[[str, Fault], str] | None = None,
+    refine: Callable[[dict[str, Verdict], list[Any]], Mapping[str, Verdict]] | None = None,
+    after: Mapping[str, Sequence[str]] | None = None,
+    golf: Mapping[str, Golf] = MappingProxyType({}),
+    count: Callable[[str, Any, Any], int] | None = None,
+    oracle: Callable[[Any], Oracle] | None = None,
+    shrinks: bool = False,
+) -> Task:
+    """A task whose cases are judged one by one: a part is right if all of its cases are.
 
     Args:
-        parts, wrong, about: as for `by_case`.
-        with_part: whether a case, as `wrong` and `about` get it, is a pair of its part and the rest.
+        ask: calls the student's object.
+        parts: the points for each part.
+        cases: from a seed to cases: the part, what is sent, and perhaps what the oracle alone gets.
+        wrong: ``(part, what was sent, answer) -> why the answer is wrong, or None``.
+        about: what was sent, in words for the student: a line, which is put before the reason, or lines, of which all
+            but the first are a listing below it; the first may be empty.
+        on_fault: ``(part, fault) -> what to add`` to the reason of a call that raised something.
+        refine: ``(said, answers) -> said``, where the answers together say more than each alone.
+        after: parts that count only if all of others are right; by default those that are scored by a number, after
+            all others.
+        golf: parts whose right answers are scored by a number, and how.
+        count: ``(part, what was sent, answer) -> the number``; the cases of a part add up.
+        oracle: see `Task`.
+        shrinks: whether wrong cases that are a graph's text are made smaller.
     """
 
-    def verdicts(cases: Any, answers: Any) -> Mapping[str, Verdict]:
-        return by_case(parts, [(each[0], each if with_part else each[1]) for each in cases], answers, wrong, about)
+    needed = {part: [each for each in parts if each not in golf] for part in golf} if after is None else after
 
-    return verdicts
+    def told(part: str, case: Any, answer: Any) -> str | None:
+        if not isinstance(answer, Fault):
+            reason = wrong(part, case, answer)
+        elif answer.kind == "NotImplementedError":
+            return str(answer)
+        else:
+            reason = f"{answer}{on_fault(part, answer) if on_fault else ''}"
+        return in_context(reason, about(case)) if reason and about else reason
+
+    def verdicts(made: list[Any], answers: Any) -> Mapping[str, Verdict]:
+        if type(answers) is not list:
+            raise ValueError("the answers to cases are a list")
+        rows: list[tuple[str, Any, Any, Any]] = []
+        for (part, case, *_), given in zip(made, answers, strict=True):
+            answer, small = given if shrinks and type(case) is str else (given, None)
+            rows.append((part, case, answer, small))
+        whole = [answer for _, _, answer, _ in rows]
+        if rows and all(isinstance(answer, Fault) for answer in whole):
+            return dict.fromkeys(parts, told(*rows[0][:3]))
+        said: dict[str, Verdict] = dict.fromkeys(parts)
+        for part, case, answer, small in rows:
+            if said[part] is None and (reason := told(part, case, answer)):
+                said[part] = (small and told(part, *small)) or reason
+        said |= refine(said, whole) if refine else {}
+        for part, earlier in needed.items():
+            missing = [each for each in earlier if said[each] is not None]
+            if said[part] is None and missing:
+                said[part] = f"it counts when the part {missing[0]!r} is right"
+        for part, scoring in golf.items():
+            if said[part] is None and count is not None:
+                said[part] = scoring.verdict(sum(count(*row[:3]) for row in rows if row[0] == part))
+        return said
+
+    return Task(ask, parts, cases, verdicts, wrong if shrinks else None, oracle)

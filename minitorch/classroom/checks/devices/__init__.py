@@ -6,4 +6,4 @@ from .batches import train
 from .products import messages
 from .sends import all_gather, all_reduce
 
-__all__ = ["all_gather", "all_reduce", "messages", "train"]
+TASKS = (all_gather, train, messages, all_reduce)

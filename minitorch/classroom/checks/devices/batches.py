@@ -9,7 +9,7 @@ import numpy as np
 from ...asks import devices as asks
 from ...asks.plain import Array, Value
 from ..compare import wrong_tensor
-from ..task import Task, cases_with
+from ..task import by_case
 
 Batch = list[tuple[Array, Array]]
 Given = tuple[Array, list[Batch], float]
@@ -70,15 +70,15 @@ def _about(given: Given) -> str:
     return f"pieces of {sizes} rows"
 
 
-def _wrong(given: Given, answer: Any) -> str | None:
+def _wrong(part: str, given: Given, answer: Any) -> str | None:
     reason = wrong_tensor(answer, trained(*given), 1e-4)
     if reason is None:
         return None
     if type(answer) is Value and answer.array.shape == given[0].shape:
         for kind, told in MISTAKES.items():
             if np.allclose(answer.array, trained(*given, kind), atol=1e-4):
-                return f"{_about(given)}: {told}"
-    return f"{_about(given)}: {reason}"
+                return told
+    return reason
 
 
-train = Task(asks.train, TRAIN, _cases, cases_with(TRAIN, _wrong, about=_about))
+train = by_case(asks.train, TRAIN, _cases, _wrong, about=_about)

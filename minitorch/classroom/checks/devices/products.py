@@ -8,7 +8,7 @@ from typing import Any
 
 from ...asks import devices as asks
 from ...asks.plain import described
-from ..task import Task, cases_with
+from ..task import by_case
 
 Cut = str | None
 Given = tuple[Cut, Cut, Cut, tuple[int, int, int], int, int]
@@ -141,23 +141,22 @@ def _plan(answer: Any) -> list[tuple[str, str]]:
     return [(kind, array) for kind, array in answer[0]]
 
 
-def _wrong(given: Given, answer: Any) -> str | None:
+def _wrong(part: str, given: Given, answer: Any) -> str | None:
     x, w, y, shape, devices, itemsize = given
-    where = _about(given)
     try:
         plan = _plan(answer)
         cuts = reached(plan, x, w)
     except ValueError as error:
-        return f"{where}: {error}"
+        return str(error)
     if y not in cuts:
         wanted = "whole" if y is None else f"cut by {y}"
-        return f"{where}: after your plan y is {_named(cuts)}, and should be {wanted}"
+        return f"after your plan y is {_named(cuts)}, and should be {wanted}"
     counted, best = sum(moved(*each, shape, devices, itemsize) for each in plan), least(given)
     if counted > best:
-        return f"{where}: your plan moves {counted} bytes, and {best} are enough"
+        return f"your plan moves {counted} bytes, and {best} are enough"
     said = answer[1]
     if type(said) is not int:
-        return f"{where}: the bytes are {described(said)} and should be a whole number"
+        return f"the bytes are {described(said)} and should be a whole number"
     if said == counted:
         return None
     for factor, hint in (
@@ -165,8 +164,8 @@ def _wrong(given: Given, answer: Any) -> str | None:
         (devices, "that is what one device sends; all of them together are asked for"),
     ):
         if said * factor == counted:
-            return f"{where}: {said} bytes; {hint}"
-    return f"{where}: your plan moves {counted} bytes, and you say {said}"
+            return f"{said} bytes; {hint}"
+    return f"your plan moves {counted} bytes, and you say {said}"
 
 
-messages = Task(asks.messages, MESSAGES, _cases, cases_with(MESSAGES, _wrong, about=_about))
+messages = by_case(asks.messages, MESSAGES, _cases, _wrong, about=_about)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...asks import devices as asks
 from ...asks.devices import carry_out
-from ..task import Task, Verdict, by_case, cases_with
+from ..task import Task, Verdict, by_case
 
 Group = list[int]
 Case = tuple[str, tuple[Group]]
@@ -43,32 +43,24 @@ def _gathers(seed: int) -> list[Case]:
     ]
 
 
-def _wrong_gather(case: tuple[str, tuple[Group]], answer: Any) -> str | None:
-    part, (group,) = case
-    where, chunks = _about((group,)), range(len(group))
+def _wrong_gather(part: str, case: tuple[Group], answer: Any) -> str | None:
+    (group,), chunks = case, range(len(case[0]))
     own = {device: [chunk if chunk == at else None for chunk in chunks] for at, device in enumerate(group)}
     try:
         held = carry_out(answer, own)
     except ValueError as error:
-        return f"{where}: {error}"
+        return str(error)
     for device, found in held.items():
         if None in found:
-            return f"{where}: at the end device {device} does not have chunk {found.index(None)}"
+            return f"at the end device {device} does not have chunk {found.index(None)}"
         if (odd := next((chunk for chunk in chunks if found[chunk] != chunk), None)) is not None:
-            return f"{where}: chunk {odd} of device {device} was added to: what arrives is complete, and is copied"
+            return f"chunk {odd} of device {device} was added to: what arrives is complete, and is copied"
     if part == FEW and (sent := in_a_row(answer)) > len(group) - 1:
-        return (
-            f"{where}: {sent} chunks are sent one after the other; {len(group) - 1} are enough if all send in each step"
-        )
+        return f"{sent} chunks are sent one after the other; {len(group) - 1} are enough if all send in each step"
     return None
 
 
-all_gather = Task(
-    asks.all_gather,
-    ALL_GATHER,
-    _gathers,
-    cases_with(ALL_GATHER, _wrong_gather, with_part=True, about=lambda case: _about(case[1])),
-)
+all_gather = by_case(asks.all_gather, ALL_GATHER, _gathers, _wrong_gather, about=_about)
 
 # --- all_reduce -------------------------------------------------------------------------------------------------
 
@@ -81,30 +73,30 @@ def _reductions(seed: int) -> list[Case]:
     return [(SUMS, (_drawn(random, count),)) for count in (2, 4, 8, 16)]  # the first that is wrong is told
 
 
-def _wrong_sums(arguments: tuple[Group], answer: Any) -> str | None:
+def _wrong_sums(part: str, arguments: tuple[Group], answer: Any) -> str | None:
     (group,) = arguments
-    where = _about(arguments)
     try:
         held = carry_out(answer, {device: [10**at] * len(group) for at, device in enumerate(group)})
     except ValueError as error:
-        return f"{where}: {error}"
+        return str(error)
     for device, chunks in held.items():
         for chunk, value in enumerate(chunks):
             counts = [int(digit) for digit in reversed(f"{value:0{len(group)}d}")]
             twice = next((at for at, count in enumerate(counts) if count > 1), None)
             if twice is not None or len(counts) > len(group):
                 whose = group[(twice or 0) % len(group)]
-                return (
-                    f"{where}: in chunk {chunk} of device {device}, what device {whose} had is counted more than once"
-                )
+                return f"in chunk {chunk} of device {device}, what device {whose} had is counted more than once"
             if 0 in counts:
                 whose = group[counts.index(0)]
-                return f"{where}: in chunk {chunk} of device {device}, what device {whose} had is missing"
+                return f"in chunk {chunk} of device {device}, what device {whose} had is missing"
     return None
 
 
+_COMPLETE = by_case(asks.all_reduce, {SUMS: ALL_REDUCE[SUMS]}, _reductions, _wrong_sums, about=_about)
+
+
 def _judge_reductions(cases: list[Case], answers: Any) -> Mapping[str, Verdict]:
-    said: dict[str, Verdict] = {**by_case({SUMS: ALL_REDUCE[SUMS]}, cases, answers, _wrong_sums, about=_about)}
+    said = {**_COMPLETE.verdicts(cases, answers)}
     if said[SUMS] is not None:
         return dict.fromkeys(ALL_REDUCE, said[SUMS])
     for (_, (group,)), answer in zip(cases, answers, strict=True):

@@ -6,4 +6,4 @@ from .lowering import lower
 from .rows import hard_swish, masked_softmax
 from .tables import formulas, name_table
 
-__all__ = ["formulas", "hard_swish", "lower", "masked_softmax", "name_table"]
+TASKS = (hard_swish, masked_softmax, formulas, name_table, lower)

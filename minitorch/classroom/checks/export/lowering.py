@@ -12,9 +12,9 @@ import numpy as np
 from ....graph import Graph
 from ...asks import export as asks
 from ...asks.plain import Array, described
-from ..samples import evaluate, unforeseen
-from ..smaller import indented, is_harmless
-from ..task import Task, cases_with
+from ..reasons import indented
+from ..samples import evaluate, is_harmless, unforeseen
+from ..task import by_case
 
 Cases = list[tuple[str, Any]]
 
@@ -109,8 +109,8 @@ def _lower_cases(seed: int) -> Cases:
     ]
 
 
-def _wrong_lowering(case: Any, answer: Any) -> str | None:
-    operator, (rows, shapes) = case
+def _wrong_lowering(operator: str, case: Any, answer: Any) -> str | None:
+    rows, shapes = case
     attributes = dict(rows[0][3])
     if type(answer) is not str:
         return f"lower has to return a value that it wrote down, and it is {described(answer)}"
@@ -147,4 +147,4 @@ def _near(found: Array, right: Array) -> bool:
     return found.shape == right.shape and np.allclose(found, right, 1e-4, 1e-4, equal_nan=True)
 
 
-lower = Task(asks.lower, LOWER, _lower_cases, cases_with(LOWER, _wrong_lowering, with_part=True))
+lower = by_case(asks.lower, LOWER, _lower_cases, _wrong_lowering)

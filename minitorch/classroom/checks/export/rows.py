@@ -11,7 +11,7 @@ import numpy as np
 from ...asks import export as asks
 from ...asks.plain import Array, Unknown, described
 from ..samples import unforeseen
-from ..task import Task, cases_with
+from ..task import by_case
 
 Cases = list[tuple[str, Any]]
 
@@ -112,8 +112,8 @@ def _hard_cases(seed: int) -> Cases:
     return [("a model", names), ("right numbers", ("x", "y")), ("right numbers", names)]
 
 
-def _wrong_hard(case: Any, answer: Any) -> str | None:
-    part, (x, y) = case
+def _wrong_hard(part: str, case: Any, answer: Any) -> str | None:
+    x, y = case
     draw = unforeseen()
     numbers = draw.uniform(-6, 6, (draw.integers(2, 5), draw.integers(5, 9))).astype(np.float32)
     found = ran(answer, {x: numbers}, y)
@@ -132,7 +132,7 @@ def _wrong_hard(case: Any, answer: Any) -> str | None:
     return None
 
 
-hard_swish = Task(asks.hard_swish, HARD_SWISH, _hard_cases, cases_with(HARD_SWISH, _wrong_hard, with_part=True))
+hard_swish = by_case(asks.hard_swish, HARD_SWISH, _hard_cases, _wrong_hard)
 
 # --- masked_softmax ---------------------------------------------------------------------------------------------
 
@@ -152,8 +152,8 @@ def _softmax(scores: Array, mask: Array) -> Array:
     return np.asarray(raised / np.where(total > 0, total, 1))
 
 
-def _wrong_masked(case: Any, answer: Any) -> str | None:
-    part, (scores, mask, shares) = case
+def _wrong_masked(part: str, case: Any, answer: Any) -> str | None:
+    scores, mask, shares = case
     draw = unforeseen()
     shape = (int(draw.integers(3, 6)), int(draw.integers(4, 7)))
     numbers = draw.uniform(-3, 3, shape).astype(np.float32)
@@ -188,4 +188,4 @@ def _wrong_masked(case: Any, answer: Any) -> str | None:
     return said
 
 
-masked_softmax = Task(asks.masked_softmax, MASKED, _masked_cases, cases_with(MASKED, _wrong_masked, with_part=True))
+masked_softmax = by_case(asks.masked_softmax, MASKED, _masked_cases, _wrong_masked)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...asks import export as asks
 from ...asks.plain import described
-from ..task import Task, cases_with
+from ..task import by_case
 
 Cases = list[tuple[str, Any]]
 Exports = Sequence[tuple[int, Mapping[str, Sequence[int]]]]
@@ -64,8 +64,8 @@ def _formula_cases(seed: int) -> Cases:
     return [(part, (_exports(random, part),)) for part in FORMULAS for _ in range(2)]
 
 
-def _wrong_formulas(case: Any, answer: Any) -> str | None:
-    part, (exports,) = case
+def _wrong_formulas(part: str, case: Any, answer: Any) -> str | None:
+    (exports,) = case
     right = computed(exports)
     if type(answer) is not dict:
         return f"a dictionary was expected, and it is {described(answer)}"
@@ -107,7 +107,7 @@ def _wrong_lines(given: Any, lines: list[tuple[int, int]] | None) -> str:
     return f"which is [{spoken}], that is {lines}, and there is {described(given)}"
 
 
-formulas = Task(asks.formulas, FORMULAS, _formula_cases, cases_with(FORMULAS, _wrong_formulas, with_part=True))
+formulas = by_case(asks.formulas, FORMULAS, _formula_cases, _wrong_formulas)
 
 # --- name_table -------------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ def _name_cases(seed: int) -> Cases:
     return [(part, _checkpoint(random, part)) for part in NAMES for _ in range(2)]
 
 
-def _wrong_names(case: Any, answer: Any) -> str | None:
+def _wrong_names(part: str, case: Any, answer: Any) -> str | None:
     wanted, found = case
     table, left = matched(wanted, found)
     if type(answer) not in (tuple, list) or len(answer) != 2 or type(answer[0]) is not dict:
@@ -198,4 +198,4 @@ def _turned(two: tuple[str, bool], shape: Sequence[int]) -> str:
     return "transposed"
 
 
-name_table = Task(asks.name_table, NAMES, _name_cases, cases_with(NAMES, _wrong_names))
+name_table = by_case(asks.name_table, NAMES, _name_cases, _wrong_names)

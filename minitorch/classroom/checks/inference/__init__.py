@@ -7,4 +7,4 @@ from .layers import convincing, fold_layer
 from .passes import fold
 from .serving import serve
 
-__all__ = ["convincing", "error_bound", "fold", "fold_layer", "serve"]
+TASKS = (fold_layer, convincing, fold, error_bound, serve)

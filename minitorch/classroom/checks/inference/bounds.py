@@ -8,7 +8,7 @@ import numpy as np
 
 from ...asks import inference as asks
 from ...asks.plain import Array, described
-from ..task import Task, cases_with
+from ..task import by_case
 from .layers import Layer, folded, random_layer
 
 ERROR_BOUND = {"random numbers": 4, "terms that cancel": 6, "a long sum": 5, "not too large": 5}
@@ -72,8 +72,7 @@ HINTS = {
 }
 
 
-def _wrong(case: Any, answer: Any) -> str | None:
-    part, arguments = case
+def _wrong(part: str, arguments: Any, answer: Any) -> str | None:
     layer, x = Layer(*arguments[:7]), arguments[7]
     try:
         given = np.asarray(answer.array, np.float64)
@@ -94,4 +93,4 @@ def _wrong(case: Any, answer: Any) -> str | None:
     return None
 
 
-error_bound = Task(asks.error_bound, ERROR_BOUND, _cases, cases_with(ERROR_BOUND, _wrong, with_part=True))
+error_bound = by_case(asks.error_bound, ERROR_BOUND, _cases, _wrong)

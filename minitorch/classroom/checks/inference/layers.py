@@ -14,7 +14,7 @@ import numpy as np
 from ...asks import inference as asks
 from ...asks.plain import Array, Value, described
 from ..compare import wrong_array
-from ..task import Task, cases_with
+from ..task import by_case
 
 
 class Layer(NamedTuple):
@@ -125,7 +125,7 @@ def _as_pair(answer: object) -> str | None:
     return f"a pair of arrays was expected, the weights and the bias, and it is {described(answer)}"
 
 
-def _wrong_layer(arguments: Any, answer: Any) -> str | None:
+def _wrong_layer(part: str, arguments: Any, answer: Any) -> str | None:
     if said := _as_pair(answer):
         return said
     layer = Layer(*arguments)
@@ -144,7 +144,7 @@ def _wrong_layer(arguments: Any, answer: Any) -> str | None:
         return next((f"it {name}; {said}" for name in found), said)
 
 
-fold_layer = Task(asks.fold_layer, FOLD_LAYER, _layers, cases_with(FOLD_LAYER, _wrong_layer))
+fold_layer = by_case(asks.fold_layer, FOLD_LAYER, _layers, _wrong_layer)
 
 # convincing ---------------------------------------------------------------------------------------------------------
 
@@ -170,8 +170,8 @@ def _data(answer: Any) -> dict[str, Array] | str:
     return "the variance is negative" if (found["variance"] < 0).any() else found
 
 
-def _survivor(case: tuple[str, tuple[float]], answer: Any) -> str | None:
-    part, (eps,) = case
+def _survivor(part: str, case: tuple[float], answer: Any) -> str | None:
+    (eps,) = case
     data = _data(answer)
     if isinstance(data, str):
         return data
@@ -194,4 +194,4 @@ def _numbers_of(seed: int) -> list[Any]:
     return [(part, (eps,)) for part in CONVINCING]
 
 
-convincing = Task(asks.convincing, CONVINCING, _numbers_of, cases_with(CONVINCING, _survivor, with_part=True))
+convincing = by_case(asks.convincing, CONVINCING, _numbers_of, _survivor)

@@ -15,10 +15,10 @@ from ....ir import Node, Spec
 from ....primitives import operators as O
 from ...asks import inference as asks
 from ...asks.inference import numbers, stored
-from ..rewriting.passes import legal
+from ..reasons import hint, indented
+from ..rewriting import legal
 from ..samples import evaluate, unforeseen
-from ..smaller import indented
-from ..task import Task, cases_with
+from ..task import by_case
 from .layers import Layer, folded
 
 FOLD = {
@@ -142,13 +142,10 @@ HINTS = {
 }
 
 
-def _wrong(case: tuple[str, str], answer: Any) -> str | None:
-    part, text = case
-    before = Graph.parse(text)
-    said = _reason(before, answer)
-    hint = HINTS.get(part, "")
+def _wrong(part: str, text: str, answer: Any) -> str | None:
+    said, why = _reason(Graph.parse(text), answer), HINTS.get(part)
     after = f"\nafter\n{indented(_short(answer))}" if isinstance(answer, str) else ""
-    return said and f"{said}{hint and '; ' + hint}\nbefore\n{indented(_short(text))}{after}"
+    return said and f"{said}{hint(why, why)}\nbefore\n{indented(_short(text))}{after}"
 
 
 def _short(text: str) -> str:
@@ -176,4 +173,4 @@ def _reason(before: Graph, answer: Any) -> str | None:
     return None
 
 
-fold = Task(asks.fold, FOLD, _cases, cases_with(FOLD, _wrong, with_part=True))
+fold = by_case(asks.fold, FOLD, _cases, _wrong)

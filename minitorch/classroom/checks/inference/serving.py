@@ -8,7 +8,7 @@ from typing import Any
 from ...asks import inference as asks
 from ...asks.plain import described
 from ..own import wrong_value
-from ..task import Task, cases_with
+from ..task import by_case
 
 Row = tuple[int, int, int]  # images in a batch, bytes and FLOPs of a call
 Given = tuple[list[Row], float, float, float, float]  # rows, bytes per second, FLOPs per second, rate, deadline
@@ -59,19 +59,19 @@ def _cases(seed: int) -> list[Any]:
     return [*cases, ("none", (slow, 2e10, 2e11, 2000.0, 1e3))]
 
 
-def _wrong(given: Given, answer: Any) -> str | None:
+def _wrong(part: str, given: Given, answer: Any) -> str | None:
     right = best(plans(given))
-    rows, _, _, rate, deadline = given
-    about = (
-        f"{rate:g} requests per second, a deadline of {deadline:.3g} s, batches of {', '.join(str(r[0]) for r in rows)}"
-    )
     if right is None:
-        said = None if answer is None else f"no batch will do, so None was expected, and it is {described(answer)}"
-    elif type(answer) is not tuple or len(answer) != 3:
-        said = f"a batch, a latency and a share were expected, and it is {described(answer)}"
-    else:
-        said = _explained(given, right, answer)
-    return said and f"{said}; {about}"
+        return None if answer is None else f"no batch will do, so None was expected, and it is {described(answer)}"
+    if type(answer) is not tuple or len(answer) != 3:
+        return f"a batch, a latency and a share were expected, and it is {described(answer)}"
+    return _explained(given, right, answer)
+
+
+def _about(given: Given) -> str:
+    rows, _, _, rate, deadline = given
+    batches = ", ".join(str(batch) for batch, _, _ in rows)
+    return f"{rate:g} requests per second, a deadline of {deadline:.3g} s, batches of {batches}"
 
 
 def _explained(given: Given, right: Plan, answer: Any) -> str | None:
@@ -97,4 +97,4 @@ def _explained(given: Given, right: Plan, answer: Any) -> str | None:
     )
 
 
-serve = Task(asks.serve, SERVE, _cases, cases_with(SERVE, _wrong))
+serve = by_case(asks.serve, SERVE, _cases, _wrong, about=_about)

@@ -6,4 +6,4 @@ from .products import product
 from .ranges import calibrate, per_channel, round_trip
 from .scaling import scaler_step
 
-__all__ = ["calibrate", "per_channel", "product", "round_trip", "scaler_step"]
+TASKS = (per_channel, round_trip, calibrate, product, scaler_step)

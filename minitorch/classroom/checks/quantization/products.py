@@ -9,7 +9,7 @@ import numpy as np
 from ...asks import quantization as asks
 from ...asks.plain import Array
 from ..compare import wrong_array
-from ..task import Task, cases_with
+from ..task import by_case
 from .ranges import Cases, arrays_of
 
 PRODUCT = {"accumulators": 8, "the zero point": 6, "requantisation": 7, "clamping": 4}
@@ -51,21 +51,25 @@ def _halves(draw: np.random.Generator) -> tuple[Any, ...]:
     return x.astype(np.uint8), 0, w, np.zeros(2, np.int32), np.array([0.25, 0.25], np.float32), 100
 
 
-def _wrong(case: Any, answer: Any) -> str | None:
-    part, (x, x_zero, w, _, multipliers, zero) = case
+def _wrong(part: str, case: Any, answer: Any) -> str | None:
+    *_, multipliers, zero = case
     if said := arrays_of(answer, "accumulators", "codes"):
         return said
-    accumulators, codes = computed(*case[1])
-    shapes = f"{x.shape[0]}×{x.shape[1]} times {w.shape[1]}×{w.shape[0]}, x_zero {x_zero}, zero {zero}"
+    accumulators, codes = computed(*case)
     if part in ("accumulators", "the zero point"):
         if said := wrong_array(answer[0], accumulators):
-            return f"{shapes}: accumulators: {said}{_why_accumulators(answer[0].array, case[1])}"
+            return f"accumulators: {said}{_why_accumulators(answer[0].array, case)}"
         return None
     if part == "clamping" and answer[1].array.shape == codes.shape:
         codes = np.where((codes == 0) | (codes == 255), codes, answer[1].array.astype(np.uint8))
     if said := wrong_array(answer[1], codes):
-        return f"{shapes}: codes: {said}{_why_codes(answer[1].array, accumulators, multipliers, zero)}"
+        return f"codes: {said}{_why_codes(answer[1].array, accumulators, multipliers, zero)}"
     return None
+
+
+def _about(case: tuple[Any, ...]) -> str:
+    x, x_zero, w, _, _, zero = case
+    return f"{x.shape[0]}×{x.shape[1]} times {w.shape[1]}×{w.shape[0]}, x_zero {x_zero}, zero {zero}"
 
 
 def _why_accumulators(given: Array, case: tuple[Any, ...]) -> str:
@@ -104,4 +108,4 @@ def _why_codes(given: Array, accumulators: Array, multipliers: Array, zero: int)
     return ""
 
 
-product = Task(asks.product, PRODUCT, _cases, cases_with(PRODUCT, _wrong, with_part=True))
+product = by_case(asks.product, PRODUCT, _cases, _wrong, about=_about)

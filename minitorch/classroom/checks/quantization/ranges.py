@@ -11,7 +11,7 @@ import numpy as np
 from ...asks import quantization as asks
 from ...asks.plain import Array, Value, described
 from ..compare import wrong_array
-from ..task import Task, cases_with
+from ..task import by_case
 
 Cases = list[tuple[str, Any]]
 
@@ -59,8 +59,8 @@ def _weights(seed: int) -> Cases:
     ]
 
 
-def _wrong_channels(case: Any, answer: Any) -> str | None:
-    part, (weight,) = case
+def _wrong_channels(part: str, case: Any, answer: Any) -> str | None:
+    (weight,) = case
     if said := arrays_of(answer, "codes", "scales"):
         return said
     codes, scales = answer[0].array, answer[1].array
@@ -116,7 +116,7 @@ def _few(numbers: Sequence[float] | Array) -> list[float]:
     return [float(f"{each:.4g}") for each in numbers]
 
 
-per_channel = Task(asks.per_channel, PER_CHANNEL, _weights, cases_with(PER_CHANNEL, _wrong_channels, with_part=True))
+per_channel = by_case(asks.per_channel, PER_CHANNEL, _weights, _wrong_channels)
 
 
 # --- round_trip -------------------------------------------------------------------------------------------------
@@ -148,20 +148,24 @@ def _trips(seed: int) -> Cases:
     ]
 
 
-def _wrong_trip(case: Any, answer: Any) -> str | None:
+def _about_trip(case: Any) -> str:
+    _, low, high = case
+    return f"a range from {low:.4g} to {high:.4g}"
+
+
+def _wrong_trip(part: str, case: Any, answer: Any) -> str | None:
     x, low, high = case
     if said := arrays_of(answer, "codes", "back"):
         return said
     scale, zero_point = affine(low, high)
     wide = x.astype(np.float64)
     right = np.clip(np.round(wide / scale) + zero_point, 0, 255).astype(np.uint8)
-    where = f"a range from {low:.4g} to {high:.4g}"
     if said := wrong_array(answer[0], right):
         if answer[0].array.shape == right.shape:
             said += _why_codes(answer[0].array.astype(np.int64), wide, low, high)
-        return f"{where}: codes: {said}"
+        return f"codes: {said}"
     said = wrong_array(answer[1], (scale * (right.astype(np.float64) - zero_point)).astype(np.float32), NEAR)
-    return f"{where}: back: {said}; a code stands for scale * (code - zero point)" if said else None
+    return f"back: {said}; a code stands for scale * (code - zero point)" if said else None
 
 
 def _why_codes(codes: Array, x: Array, low: float, high: float) -> str:
@@ -183,7 +187,7 @@ def _why_codes(codes: Array, x: Array, low: float, high: float) -> str:
     return ""
 
 
-round_trip = Task(asks.round_trip, ROUND_TRIP, _trips, cases_with(ROUND_TRIP, _wrong_trip))
+round_trip = by_case(asks.round_trip, ROUND_TRIP, _trips, _wrong_trip, about=_about_trip)
 
 
 # --- calibrate --------------------------------------------------------------------------------------------------
@@ -219,7 +223,7 @@ def _batches(seed: int) -> Cases:
     ]
 
 
-def _wrong_calibration(case: Any, answer: Any) -> str | None:
+def _wrong_calibration(part: str, case: Any, answer: Any) -> str | None:
     batches, share = case
     if type(answer) is not tuple or [type(each) for each in answer] != [float, int]:
         return f"a tuple (scale, zero point) of a float and an int was expected, and it is {described(answer)}"
@@ -254,4 +258,4 @@ def _why_calibration(batches: list[list[float]], share: float, answer: tuple[flo
     return ""
 
 
-calibrate = Task(asks.calibrate, CALIBRATE, _batches, cases_with(CALIBRATE, _wrong_calibration))
+calibrate = by_case(asks.calibrate, CALIBRATE, _batches, _wrong_calibration)

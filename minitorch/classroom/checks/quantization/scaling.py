@@ -9,7 +9,7 @@ import numpy as np
 from ...asks import quantization as asks
 from ...asks.plain import Array, described
 from ..compare import wrong_array
-from ..task import Task, cases_with
+from ..task import by_case
 from .ranges import Cases
 
 SCALER = {"unscaling": 4, "overflow": 4, "growing": 4, "shrinking": 3}
@@ -55,19 +55,22 @@ def _cases(seed: int) -> Cases:
     ]
 
 
-def _wrong(case: Any, answer: Any) -> str | None:
-    part, (scale, good, gradients, interval) = case
+def _wrong(part: str, case: Any, answer: Any) -> str | None:
+    scale, good, gradients, interval = case
     if type(answer) is not tuple or [type(each) for each in answer[1:]] != [float, int]:
         return f"a tuple (gradients or None, a float, an int) was expected, and it is {described(answer)}"
     unscaled, next_scale, next_good = stepped(scale, good, gradients, interval)
-    where = f"scale {scale:g}, {good} good steps so far, interval {interval}"
     if part in ("unscaling", "overflow"):
-        said = _wrong_gradients(part, answer[0], unscaled, gradients)
-        return f"{where}: {said}" if said else None
+        return _wrong_gradients(part, answer[0], unscaled, gradients)
     if answer[1:] == (next_scale, next_good):
         return None
     said = f"scale and good steps are {answer[1:]} and should be {(next_scale, next_good)}"
-    return f"{where}: {said}{_why(answer, unscaled is None, scale, good, interval)}"
+    return f"{said}{_why(answer, unscaled is None, scale, good, interval)}"
+
+
+def _about(case: Any) -> str:
+    scale, good, _, interval = case
+    return f"scale {scale:g}, {good} good steps so far, interval {interval}"
 
 
 def _wrong_gradients(part: str, given: Any, right: list[Array] | None, gradients: list[Array]) -> str | None:
@@ -105,4 +108,4 @@ def _why(answer: tuple[Any, ...], skipped: bool, scale: float, good: int, interv
     return "; when the scale has grown, counting begins again" if next_good >= interval else ""
 
 
-scaler_step = Task(asks.scaler_step, SCALER, _cases, cases_with(SCALER, _wrong, with_part=True))
+scaler_step = by_case(asks.scaler_step, SCALER, _cases, _wrong, about=_about)

@@ -33,7 +33,7 @@ CHECKS = f"{CLASSROOM}.checks"
 ASKS = f"{CLASSROOM}.asks"
 OWN = "checks"  # the module of an exercise's own checks
 ALWAYS = {CLASSROOM, f"{CLASSROOM}.withheld", ASKS}
-ALWAYS |= {f"{ASKS}.{each}" for each in ("ask", "garbage", "limit", "needs", "plain")}
+ALWAYS |= {f"{ASKS}.{each}" for each in ("ask", "garbage", "limit", "needs", "nodes", "plain", "recording")}
 
 PAGES = "error_pages"  # which `minitorch.errors` reads
 
