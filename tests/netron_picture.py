@@ -12,7 +12,6 @@ import io
 import tempfile
 from pathlib import Path
 
-import netron
 from PIL import Image, ImageChops
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -57,6 +56,8 @@ def screenshot(address: str) -> Image.Image:
 
 def main() -> None:
     """Write the record."""
+    import netron  # all files of tests are imported for their examples
+
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10), nn.Softmax(1)).eval()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "digits.onnx"
