@@ -175,7 +175,7 @@ def has_no_guard_for_readers(graph):
         graph = graph.subgraph(graph.outputs)
 
 
-@wrong("inference.fold", says="it raises TypeError")
+@wrong("inference.fold", says="the numbers of mul are no constants")
 def has_no_guard_for_statistics(graph):
     while True:
         users = graph.users()
@@ -247,21 +247,21 @@ def takes_the_size_of_the_result(weight, bias, gamma, beta, mean, variance, eps,
     return 2 * (len(x) + 8) * 2.0**-24 * np.abs(s * (weight @ x + bias - mean) + beta)
 
 
-@wrong("inference.error_bound", says="the error is a share of the terms, not of their sum", points=9)
+@wrong("inference.error_bound", says="the error is a share of the terms, not of their sum", points=13)
 def takes_the_size_of_the_shift(weight, bias, gamma, beta, mean, variance, eps, x):
     s = gamma / np.sqrt(variance + eps)
     shift = np.abs(s * (bias - mean) + beta)
     return 2 * (len(x) + 8) * 2.0**-24 * (np.abs(s * (weight @ x)) + shift)
 
 
-@wrong("inference.error_bound", says="each of the k additions may round", points=10)
+@wrong("inference.error_bound", says="each of the k additions may round", points=13)
 def counts_one_rounding_a_step(weight, bias, gamma, beta, mean, variance, eps, x):
     s = np.abs(gamma / np.sqrt(variance + eps))
     terms = s * (np.abs(weight) @ np.abs(x) + np.abs(bias) + np.abs(mean)) + np.abs(beta)
     return 2 * 8 * 2.0**-24 * terms
 
 
-@wrong("inference.error_bound", says="it can be shown that", points=15)
+@wrong("inference.error_bound", says="which is too large", points=0)
 def guesses_a_tolerance(weight, bias, gamma, beta, mean, variance, eps, x):
     return np.full(len(weight), 100.0)
 

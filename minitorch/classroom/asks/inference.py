@@ -22,6 +22,8 @@ NEEDS = Needs(engine=("graph", "primitives.operators"), without=("graph.patterns
 
 def numbers(node: Node) -> Array:
     """Return the numbers of a constant, in float64."""
+    if node.primitive is not constant:
+        raise TypeError(f"the numbers of {node.primitive.name} are no constants: each call has others")
     return np.asarray(constant.evaluate(**node.params), np.float64)
 
 

@@ -143,7 +143,8 @@ HINTS = {
 
 
 def _wrong(part: str, text: str, answer: Any) -> str | None:
-    said, why = _reason(Graph.parse(text), answer), HINTS.get(part)
+    before = Graph.parse(text)
+    said, why = _reason(before, answer), "" if answer == str(before) else HINTS.get(part)
     after = f"\nafter\n{indented(_short(answer))}" if isinstance(answer, str) else ""
     return said and f"{said}{hint(why, why)}\nbefore\n{indented(_short(text))}{after}"
 

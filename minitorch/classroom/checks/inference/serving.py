@@ -63,7 +63,7 @@ def _wrong(part: str, given: Given, answer: Any) -> str | None:
     right = best(plans(given))
     if right is None:
         return None if answer is None else f"no batch will do, so None was expected, and it is {described(answer)}"
-    if type(answer) is not tuple or len(answer) != 3:
+    if answer is not None and (type(answer) is not tuple or len(answer) != 3):
         return f"a batch, a latency and a share were expected, and it is {described(answer)}"
     return _explained(given, right, answer)
 
@@ -87,6 +87,8 @@ def _explained(given: Given, right: Plan, answer: Any) -> str | None:
     for why, way in ways.items():
         if wrong_value(answer, best(plans(given, **way)), CLOSE) is None:
             return why
+    if answer is None:
+        return f"it is None, and a batch of {right[0]} will do"
     if any(wrong_value(answer, plan, CLOSE) is None for plan in plans(given)):
         return f"{answer[0]} meets the deadline, but keeps the server busier than a batch of {right[0]}"
     names = ("the batch", "the latency", "the share of time")
