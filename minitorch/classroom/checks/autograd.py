@@ -15,9 +15,7 @@ from ..asks.plain import TIMEOUT, Fault, described
 from .golf import Golf
 from .reasons import hint, wrong_form
 from .samples import in_parts
-from .task import Verdict, by_case
-
-Cases = list[tuple[str, Any]]
+from .task import Cases, Verdict, by_case
 
 
 def _few(numbers: Iterable[float]) -> str:

@@ -16,9 +16,7 @@ from ..asks.plain import Array, Fault, Value, described
 from .compare import wrong_tensor
 from .reasons import hint
 from .samples import in_parts
-from .task import Verdict, by_case
-
-Cases = list[tuple[str, Any]]
+from .task import Cases, Verdict, by_case
 
 # --- mean_squared_error -----------------------------------------------------------------------------------------
 

@@ -22,9 +22,7 @@ from .machines.kernel_source import MOST_TEXT, Array, Machine, NotRunError
 from .machines.kernels import bytes_of, illegal, joined_to_the_last, reference, traffic
 from .reasons import hint, in_context, indented, wrong_form
 from .samples import evaluate, graph_text, in_parts, listing, unforeseen
-from .task import Task, Verdict, by_case
-
-Cases = list[tuple[str, Any]]
+from .task import Cases, Task, Verdict, by_case
 
 
 def text_of(program: str) -> str:

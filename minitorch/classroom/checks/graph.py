@@ -20,9 +20,7 @@ from ..asks.plain import Array, Fault, described
 from .compare import wrong_array
 from .reasons import hint, wrong_form
 from .samples import evaluate, graph_text, ladder, listing, random_graph, values_for
-from .task import by_case
-
-Cases = list[tuple[str, Any]]
+from .task import Cases, by_case
 
 
 def text_of(program: str) -> str:

@@ -19,9 +19,7 @@ from ..asks.plain import described
 from .golf import Golf
 from .reasons import hint, wrong_form
 from .samples import graph_text, in_parts, listing
-from .task import by_case
-
-Cases = list[tuple[str, Any]]
+from .task import Cases, by_case
 
 
 def _numbers(text: str) -> list[int]:

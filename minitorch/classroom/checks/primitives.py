@@ -15,11 +15,10 @@ from .golf import Golf
 from .machines.graphs import Written, unlike, written
 from .reasons import hint
 from .samples import unforeseen
-from .task import by_case
+from .task import Cases, by_case
 
 Formula = Callable[[Array], Array]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
-Cases = list[tuple[str, Any]]
 
 RIGHT, FAR, GRADIENTS, KERNEL, FEW = "right numbers", "far from zero", "gradients", "one kernel", "few primitives"
 

@@ -19,7 +19,7 @@ from .golf import Golf
 from .machines.records import Arrays, run
 from .reasons import hint
 from .samples import unforeseen
-from .task import Task, by_case
+from .task import Cases, Task, by_case
 
 REGISTERS = 8
 LONG = 24  # elements of a row that no eight registers hold
@@ -27,7 +27,6 @@ RIGHT, LARGE, SMALL, RISING, ONE_PASS = "right numbers", "large numbers", "small
 FAR, ACCESSES = "far from zero", "few accesses"
 
 Draw = Callable[[np.random.Generator, int], Array]
-Cases = list[tuple[str, Any]]
 
 
 def ordinary(random: np.random.Generator, size: int) -> Array:

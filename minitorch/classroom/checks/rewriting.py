@@ -20,9 +20,8 @@ from ..asks.plain import Fault, described
 from .compare import different
 from .reasons import hint, indented
 from .samples import evaluate, graph_text, in_parts, is_harmless, listing, random_graph, unforeseen, values_for
-from .task import Task, Verdict, by_case
+from .task import Cases, Task, Verdict, by_case
 
-Cases = list[tuple[str, Any]]
 RANDOM = "random graphs"
 SIZES = (3, 5, 8, 12, 18)  # of the random graphs
 

@@ -21,9 +21,7 @@ from ..asks.schedules import chain, product, source
 from .golf import Golf
 from .machines.accesses import LANES, REGISTERS, Counts, counts
 from .reasons import hint, indented
-from .task import by_case
-
-Cases = list[tuple[str, Any]]
+from .task import Cases, by_case
 
 # --- address: an element in a matrix of tiles ---------------------------------------------------------------------
 

@@ -37,6 +37,8 @@ MOST_REASON = 5000  # characters: a listing of a hundred lines, of which somebod
 
 MOST_QUESTIONS = 1000  # to the oracle of one case; raising it lets a loop without end go on for longer
 
+Cases = list[tuple[str, Any]]  # the part of each, and what is sent
+
 # The verdict on a part: None (it is right), why it is wrong, how much of it is right and why not all, or its count.
 Verdict = str | tuple[float, str] | Count | None
 Judge = Callable[[Any, Any], Mapping[str, Verdict]]

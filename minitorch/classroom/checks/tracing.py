@@ -19,9 +19,7 @@ from .golf import Golf
 from .pairs import key_task
 from .reasons import hint, indented, wrong_form
 from .samples import in_parts, unforeseen
-from .task import Verdict, by_case
-
-Cases = list[tuple[str, Any]]
+from .task import Cases, Verdict, by_case
 
 # --- train: a retrace at every step -------------------------------------------------------------------------------
 

@@ -14,9 +14,7 @@ from ...asks import export as asks
 from ...asks.plain import Array, described
 from ..reasons import indented
 from ..samples import evaluate, is_harmless, unforeseen
-from ..task import by_case
-
-Cases = list[tuple[str, Any]]
+from ..task import Cases, by_case
 
 LOWER = {"Gemm": 5, "LeakyRelu": 4, "Softmax": 6, "GlobalAveragePool": 5}
 MOST = 200  # nodes of a graph

@@ -11,9 +11,7 @@ import numpy as np
 from ...asks import export as asks
 from ...asks.plain import Array, Unknown, described
 from ..samples import unforeseen
-from ..task import by_case
-
-Cases = list[tuple[str, Any]]
+from ..task import Cases, by_case
 
 OPSET = 13
 MOST_NODES, MOST_NUMBERS = 40, 8

@@ -8,9 +8,8 @@ from typing import Any
 
 from ...asks import export as asks
 from ...asks.plain import described
-from ..task import by_case
+from ..task import Cases, by_case
 
-Cases = list[tuple[str, Any]]
 Exports = Sequence[tuple[int, Mapping[str, Sequence[int]]]]
 Formulas = dict[str, list[tuple[int, int]] | None]
 

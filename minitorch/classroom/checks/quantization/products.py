@@ -9,8 +9,8 @@ import numpy as np
 from ...asks import quantization as asks
 from ...asks.plain import Array
 from ..compare import wrong_array
-from ..task import by_case
-from .ranges import Cases, arrays_of
+from ..task import Cases, by_case
+from .ranges import arrays_of
 
 PRODUCT = {"accumulators": 8, "the zero point": 6, "requantisation": 7, "clamping": 4}
 

@@ -11,9 +11,7 @@ import numpy as np
 from ...asks import quantization as asks
 from ...asks.plain import Array, Value, described
 from ..compare import wrong_array
-from ..task import by_case
-
-Cases = list[tuple[str, Any]]
+from ..task import Cases, by_case
 
 PER_CHANNEL = {"scales": 7, "codes": 7, "channels of zeros": 6}
 ROUND_TRIP = {"the zero point": 7, "the calibration": 6, "zero is in the range": 7}

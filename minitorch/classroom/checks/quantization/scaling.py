@@ -9,8 +9,7 @@ import numpy as np
 from ...asks import quantization as asks
 from ...asks.plain import Array, described
 from ..compare import wrong_array
-from ..task import by_case
-from .ranges import Cases
+from ..task import Cases, by_case
 
 SCALER = {"unscaling": 4, "overflow": 4, "growing": 4, "shrinking": 3}
 LEAST, MOST = 1.0, 2.0**24  # between which a scale stays: part of the task
