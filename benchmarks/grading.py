@@ -168,7 +168,7 @@ PARTS = {
     "importing modules": ("<frozen importlib._bootstrap>", "_find_and_load"),
     "trying the sandbox": ("grading/course/grade.py", "check_safety"),
     "finding the folders": ("grading/course/folders.py", "submissions"),
-    "reading the notebooks": ("grading/course/plan.py", "items"),
+    "reading the notebooks": ("grading/course/plan.py", "looked_at"),
     "reading journal, gradebook and history": ("grading/course/recorder.py", "__init__"),
     "comparing them": ("grading/course/keeper.py", "known"),
 }

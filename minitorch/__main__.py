@@ -112,6 +112,10 @@ def print_json(data: object) -> None:
     print(json.dumps(data, indent=2, ensure_ascii=False))
 
 
+ONLY = argument(
+    "--only", nargs="+", action="extend", default=[], metavar="NAME", help="these students, these exercises, or both"
+)
+
 COMMANDS: dict[str, Command] = {
     "lab": Command(
         "open JupyterLab at the first notebook",
@@ -211,7 +215,7 @@ COMMANDS: dict[str, Command] = {
         classroom("grade"),
         (
             argument("submitted", help="the folder with STUDENT/EXERCISE/EXERCISE.ipynb"),
-            argument("--only", nargs="+", default=[], metavar="NAME", help="these students, these exercises, or both"),
+            ONLY,
             argument("--task", default="", metavar="TASK", help="this task alone; all else stays as it was recorded"),
             argument("--exercises", metavar="FOLDER", help="the released exercises (exercises/, beside SUBMITTED)"),
             argument("--workers", type=int, metavar="N", help="submissions at a time (one for each processor)"),
@@ -259,7 +263,7 @@ COMMANDS: dict[str, Command] = {
         classroom("report"),
         (
             argument("course", nargs="?", default=".", help="the folder of the course (the present one)"),
-            argument("--only", nargs="+", default=[], metavar="NAME", help="these students, these exercises, or both"),
+            ONLY,
             argument("--page", metavar="FILE", help="where to write the page (report.html in the course)"),
             argument("--csv", action="store_true", help="print a line for each student and task instead"),
         ),

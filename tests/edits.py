@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,11 +28,12 @@ from minitorch.classroom.check import check_notebook
 from minitorch.classroom.checks.task import SEEDS
 from minitorch.classroom.grading.limits import Limits
 from minitorch.classroom.grading.sandbox.bubblewrap import Sandbox
+from minitorch.classroom.grading.sandbox.image import contents
+from minitorch.classroom.grading.sandbox.kernel import Kernel
 from minitorch.classroom.grading.sandbox.server import ForkServer
 from minitorch.classroom.grading.submission.alignment import names
-from minitorch.classroom.grading.submission.contents import contents
-from minitorch.classroom.grading.submission.preflight import Part, released
-from minitorch.classroom.grading.submission.run import grade
+from minitorch.classroom.grading.submission.preflight import Part, read, released
+from minitorch.classroom.grading.submission.run import Setting, grade
 from tools.clone import RELEASED, SOLUTIONS
 
 Cell = dict[str, Any]
@@ -394,7 +396,9 @@ class Both(ExitStack):
             path.parent.mkdir(parents=True)
             path.write_bytes((RELEASED / exercise / path.name).read_bytes())
             release = released(path)
-            server = self.enter_context(ForkServer(Sandbox(Limits(cell_seconds=30), contents=contents(release))))
+            server = self.enter_context(
+                ForkServer(Sandbox(Limits(cell_seconds=30), contents=contents(part.task for part in release)))
+            )
             server.wait()
             self._servers[exercise] = release, server
         return self._servers[exercise]
@@ -405,12 +409,9 @@ class Both(ExitStack):
         path = self.folder / "submitted" / "ana" / exercise / f"{exercise}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        result = grade(path.parent, exercise, release, SEEDS, server)
-        tasks = {part.name: part.task for part in release}
-        graded = {
-            tasks[each.cell] or each.cell: (each.points, each.of, parts(each.score["parts"] if each.score else ()))
-            for each in result.graded
-        }
+        files = read(path.parent, exercise, Limits().notebook)
+        result = grade(files, exercise, Setting(release, SEEDS, partial(Kernel, server), server.sandbox.limits))
+        graded = {each.task: (each.points, each.of, parts(each.parts)) for each in result.graded}
         checked = {row.task: (row.points, row.of, parts(row.parts)) for row in check_notebook(path, 120).rows}
         return graded, checked, "; ".join(map(str, result.incidents))
 

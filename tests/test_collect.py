@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 
 from minitorch.__main__ import main
-from minitorch.classroom.grading.collecting.attempts import Points, attempts, note_points
-from minitorch.classroom.grading.collecting.exercises import release_digest
+from minitorch.classroom.grading.collecting.attempts import attempts
+from minitorch.classroom.grading.course.journal import Entry, Journal
+from minitorch.classroom.grading.course.keys import work_of
+from minitorch.classroom.grading.results import Graded, Result
+from minitorch.classroom.grading.submission.preflight import read
 from minitorch.errors import CommandError
 from tests.classes import EXERCISE, added, course, grade, hand_in, kinds, needs_bubblewrap, notebook
 from tests.downloads import (
@@ -253,14 +256,20 @@ def test_work_that_was_put_there_by_hand_is_kept(root: Path, tmp_path: Path) -> 
 def test_the_best_is_kept_if_the_course_says_so(root: Path, tmp_path: Path) -> None:
     (root / "deadlines.toml").write_text('keep = "best"\n')
     source = folder(tmp_path / "d", exchange("ana", TIME, ALL) | exchange("ana", "2026-11-23 10:00:00 UTC", BLANK))
-    release = release_digest(root / "exercises" / EXERCISE / f"{EXERCISE}.ipynb")
+    submitted_now = root / "submitted" / "ana" / EXERCISE
+
+    def grade_as(points: float, of: float) -> None:
+        result = Result([Graded(f"{name}-check", points / 2, of / 2, "") for name in ("first", "second")])
+        with Journal(root / "grading.jsonl") as journal:
+            journal.add(("ana", EXERCISE), Entry("", work_of(read(submitted_now, EXERCISE, 10**6)), result))
+
     for content, points in ((BLANK, 0.0), (ALL, 60.0)):
         _, said = collect(root, source)
         assert work(root) == {"ana": content} and "not graded yet" in said["collected"][0]["remark"]
-        note_points(root, "ana", EXERCISE, root / "submitted" / "ana" / EXERCISE, Points(points, 60, release))
+        grade_as(points, 60)
     _, said = collect(root, source)
     assert work(root) == {"ana": ALL} and "worth more" in said["collected"][0]["remark"]
-    note_points(root, "ana", EXERCISE, root / "submitted" / "ana" / EXERCISE, Points(60, 60, "of another release"))
+    grade_as(40, 40)  # of another version of the exercise
     assert "not graded yet" in collect(root, source)[1]["collected"][0]["remark"]
 
 

@@ -134,6 +134,17 @@ def test_work_that_the_instructor_has_mended_is_as_late_as_it_was(late: bool, ro
     assert work(root) == {"li-7": ALL}  # handed in anew
 
 
+def test_collecting_names_who_is_late(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "deadlines.toml").write_text(f"[exercises.{EXERCISE}]\ndue = 2026-11-22T12:00:00\n")
+    files = canvas("li", 7, 8, DONE, late=True) | exchange("ana", LATE, DONE) | exchange("bo", EARLY, DONE)
+    source = folder(tmp_path / "d", {name: text for name, text in files.items() if "LATE" in name})
+    assert collect(root, source)[1]["late"] == {EXERCISE: ["li-7 1 day"]}
+    source = folder(tmp_path / "e", {name: text for name, text in files.items() if "LATE" not in name})
+    assert collect(root, source)[1]["late"] == {EXERCISE: ["ana 2 days"]}
+    main(["collect", str(source), "--to", str(root / "submitted")])
+    assert "  late (1): ana 2 days" in capsys.readouterr().out
+
+
 # Which exercise --------------------------------------------------------------------------------------------------
 
 

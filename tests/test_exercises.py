@@ -60,7 +60,7 @@ def test_a_notebook_is_what_nbgrader_expects(name: str) -> None:
 
 
 def test_every_exercise_has_a_folder_and_every_folder_is_an_exercise() -> None:
-    assert release.exercises(SOLUTIONS) == sorted(EXERCISES) == sorted(path.name for path in RELEASED.iterdir())
+    assert release.exercises_in(SOLUTIONS) == sorted(EXERCISES) == sorted(path.name for path in RELEASED.iterdir())
     assert [str(path.relative_to(RELEASED)) for path in sorted(RELEASED.rglob("*.*"))] == [
         f"{name}/{name}.ipynb" for name in sorted(EXERCISES)
     ]

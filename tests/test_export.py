@@ -17,19 +17,19 @@ import pytest
 from nbgrader.api import Gradebook
 
 from minitorch.__main__ import main
-from minitorch.classroom.grading.collecting.submitted import note_result
-from minitorch.classroom.grading.course.folders import Course, Submission
+from minitorch.classroom.grading.course.folders import Course
 from minitorch.classroom.grading.course.journal import Entry, Journal
+from minitorch.classroom.grading.course.keys import work_of
 from minitorch.classroom.grading.course.ledger import Ledger
 from minitorch.classroom.grading.course.recorder import Recorder
-from minitorch.classroom.grading.exporting.after import Rules
+from minitorch.classroom.grading.enrolment.deadlines import Rules
+from minitorch.classroom.grading.exporting.standings import apply
 from minitorch.classroom.grading.incidents import KINDS, Incident
-from minitorch.classroom.grading.overview.figures import overview
-from minitorch.classroom.grading.overview.table import sheet
+from minitorch.classroom.grading.overview import overview, sheet
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.sheets import is_formula
 from minitorch.classroom.grading.submission.feedback import page
-from minitorch.classroom.grading.submission.preflight import released
+from minitorch.classroom.grading.submission.preflight import read, released
 from tests.classes import EXERCISE, course
 from tests.downloads import ALL, BLANK, DONE, canvas, exchange, folder, moodle, packed, submitted
 
@@ -77,11 +77,11 @@ def graded(root: Path, student: str, points: float, *incidents: str) -> None:
         [Graded("first-check", min(points, 30), 30, ""), Graded("second-check", max(0, points - 30), 30, "")],
         [Incident(kind) for kind in incidents],
     )
+    work = work_of(read(root / "submitted" / student / EXERCISE, EXERCISE, 10**6))
     with Journal(here.journal) as journal, Recorder(here, journal.entries) as recorder:
         recorder.exercise(EXERCISE, released(here.release(EXERCISE)))
-        recorder.record((student, EXERCISE), result, str(points), None)
-        journal.add((student, EXERCISE), Entry("conditions", str(points), result.to_json()))
-    note_result(here, Submission(student, EXERCISE, root / "submitted" / student / EXERCISE), result)
+        recorder.record((student, EXERCISE), result, f"{work} {points}", None)
+        journal.add((student, EXERCISE), Entry("conditions", work, result))
     path = here.feedback(student, EXERCISE)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(student, EXERCISE, result))
@@ -150,6 +150,20 @@ def test_canvas_reads_the_points_that_count(missing: str, root: Path, tmp_path: 
     ]
     (late,) = said["late"]
     assert (late["student"], late["earned"], late["points"]) == ("bo", 30, 24)
+
+
+def test_who_is_not_on_the_roster_has_no_zero(made: dict[str, Path], tmp_path: Path, run: Run) -> None:
+    (tmp_path / "g.csv").write_text(GRADEBOOK + '"Guest, A",77,g9,guest,Group 1,,,\r\n')
+    run(made["canvas"], "canvas", str(tmp_path / "g.csv"), "--to", str(tmp_path / "up.csv"), "--missing", "zero")
+    found = canvas_reads(tmp_path / "up.csv")["77"]
+    assert (found["1236"], found["77"]) == ("0", "")
+
+
+def test_a_damaged_note_on_an_attempt_is_one_student_s(made: dict[str, Path], tmp_path: Path, run: Run) -> None:
+    root = shutil.copytree(made["moodle"], tmp_path / "course")
+    next((root / "collected" / "ana").rglob("attempt.json")).write_text("{")
+    status, said = run(root, "moodle", "--to", str(tmp_path / "up.csv"))
+    assert (status, said["count"]) == (1, 1) and "ana 01-sample cannot be read" in said["notes"][0]
 
 
 def test_canvas_s_own_rows_and_forms_stay(root: Path, tmp_path: Path, run: Run) -> None:
@@ -423,7 +437,7 @@ def test_nbgrader_shows_the_same_penalties(root: Path, tmp_path: Path, run: Run)
 
 
 def test_a_grading_run_says_who_was_late_and_who_handed_in_nothing(root: Path) -> None:
-    notes = Rules.of(here := Course(root / "submitted", root / "exercises")).apply(here, [EXERCISE])
+    notes = apply(Rules.of(root), Course.at(root), [EXERCISE])
     assert notes == [
         f"Being late costs points in {EXERCISE}, which the table has not taken off: bo -6.",
         f"Nothing was handed in for {EXERCISE} by eve.",

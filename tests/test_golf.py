@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from minitorch.classroom.check import Checked, Row, table
+from minitorch.classroom.check import Checked, table
 from minitorch.classroom.checks.golf import Golf
 from minitorch.classroom.checks.own import task
 from minitorch.classroom.checks.score import Count, Part, Score
@@ -116,7 +117,7 @@ def test_a_count_is_the_judges(source: str, points: float, says: str) -> None:
 def test_less_than_the_best_known_is_said() -> None:
     part = Part("few", 6, 6, "", Count("coins", 3, 4, 1.0))
     assert part.shown == "yours: 3 coins, fewer than the best known: 4"
-    checked = Checked(Path("10.ipynb"), (Row("change", 6, 6, "", (part.to_json(),)),))
+    checked = Checked(Path("10.ipynb"), [Graded("change", 6, 6, "", {"task": "change", "parts": [part.to_json()]})])
     assert "few: yours: 3 coins, fewer than the best known: 4" in table(checked)
 
 
@@ -171,12 +172,16 @@ def test_a_class_hears_its_best_and_no_solution(graded: Path) -> None:
     assert "cem" not in page and "(25, 10, 5, 1)" not in page
 
 
-def test_a_students_text_is_no_place_for_the_best() -> None:
-    mark = feedback.place_of("change-check", "few")
+def test_a_students_text_is_no_part_of_the_page() -> None:
+    mark = f"{feedback.NOTEBOOK}best of the class: 1{feedback.END}"
     score = Score("change", (Part("few", 1, 6, "", Count("coins", 5, 4, 0.2)),)).to_json()
     cells = [{"cell_type": "code", "metadata": {}, "source": mark, "outputs": []}]
-    page = feedback.page("ana", "10", Result([Graded("change-check", 1, 6, "", score)], [], {"cells": cells}))
-    assert page.count(mark) == 1
+    result = Result([Graded("change-check", 1, 6, mark, score)], [], {"cells": cells})
+    result.shown = feedback.notebook(result)
+    page = feedback.page("ana", "10", result)
+    assert feedback.notebook_on(page) == result.shown and page.count(feedback.NOTEBOOK) == 1
+    again = feedback.page("ana", "10", replace(result, notebook=None), {("change-check", "few"): 4})
+    assert feedback.notebook_on(again) == result.shown and again.count("best of the class: 4</td>") == 1
 
 
 def test_a_best_names_few_students() -> None:

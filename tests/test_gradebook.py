@@ -27,8 +27,7 @@ from minitorch.classroom.grading.course.ledger import Ledger
 from minitorch.classroom.grading.course.report import Report
 from minitorch.classroom.grading.incidents import Incident
 from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.grading.overview.figures import overview
-from minitorch.classroom.grading.overview.table import page, sheet, text
+from minitorch.classroom.grading.overview import overview, page, sheet, text
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.preflight import released
@@ -73,16 +72,16 @@ class Grader:
 
     @contextmanager
     def __call__(self, jobs: Mapping[Submission, Job], _: object) -> Iterator[Iterator[Any]]:
-        yield ((each, self.answer(job)) for each, job in jobs.items())
+        yield ((each, self.answer(each.student, job)) for each, job in jobs.items())
 
-    def answer(self, job: Job) -> dict[str, Any]:
-        self.graded.append(job.student)
+    def answer(self, student: str, job: Job) -> dict[str, Any]:
+        self.graded.append(student)
         self.exercises.append(job.exercise)
-        parts = [part for part in released(Path(job.release)) if part.points is not None]
-        part = self.part[job.student]
+        parts = [part for part in job.release if part.points is not None]
+        part = self.part[student]
         found = [Graded(one.name or "", (one.points or 0) * part, one.points or 0, "a reason") for one in parts]
-        made = Result(found, list(self.incidents.get(job.student, [])), {"cells": []})
-        return {**made.to_json(), "notebook": "{}", "page": feedback.page(job.student, job.exercise, made)}
+        made = Result(found, list(self.incidents.get(student, [])), {"cells": []})
+        return {**made.to_json(), "notebook": "{}", "shown": feedback.notebook(made)}
 
 
 @pytest.fixture
@@ -270,7 +269,7 @@ STEPS = (
     (Book, "exercise"),
     (Book, "refit"),
     (Book, "record"),
-    (courses, "_write"),
+    (keeper, "write"),
 )
 
 
@@ -440,10 +439,10 @@ def test_an_exception_of_ours_is_one_submissions_incident(
     course: Course, grader: Grader, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, name = {
-        "looking": (plan, "work_of"),
-        "writing": (courses, "_write"),
+        "looking": (plan, "read"),
+        "writing": (keeper, "write"),
         "recording": (Book, "record"),
-        "time": (keeper, "handed_in"),
+        "time": (plan, "handed_in"),
     }[where]
     works = getattr(owner, name)
 
@@ -489,17 +488,17 @@ def test_a_time_that_cannot_be_read_is_on_the_page(course: Course, grader: Grade
 def test_a_full_disk_ends_the_run_and_loses_nothing(
     course: Course, grader: Grader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    works = courses._write
+    works = keeper.write
 
     def full(course: Course, each: Submission, result: Result) -> None:
         if each.student == "bob":
             raise OSError(28, "No space left on device")
         works(course, each, result)
 
-    monkeypatch.setattr(courses, "_write", full)
+    monkeypatch.setattr(keeper, "write", full)
     with pytest.raises(OSError, match="No space"):
         run(course)
-    monkeypatch.setattr(courses, "_write", works)
+    monkeypatch.setattr(keeper, "write", works)
     assert agreed(course, run(course)) == expected(BEFORE)
     assert grader.graded == ["ana", "bob", "bob", "eve"]
 
@@ -613,6 +612,8 @@ def test_the_report_is_a_command(course: Course, grader: Grader, capsys: pytest.
     assert (course.root / "report.html").stat().st_mode & 0o777 == 0o600
     assert main(["report", str(course.root), "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "ana,01-sample,first-check,30,30,,,"
+    assert main(["report", str(course.root), "--json", "--only", "ana", "--only", "bob"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["lines"]) == 2
     assert main(["report", str(course.root), "--json", "--only", "ana"]) == 0
     assert len(json.loads(capsys.readouterr().out)["lines"]) == 1
     assert [path.read_bytes() for path in (course.gradebook, course.journal, course.history)] == before

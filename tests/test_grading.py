@@ -45,7 +45,15 @@ from minitorch.classroom.grading.sandbox.outputs import harmless
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim, with_incidents
 from minitorch.classroom.grading.submission.outcomes import of_cell, why_no_answers
-from minitorch.classroom.grading.submission.preflight import ENTRIES, DamagedError, Part, contents, notebooks, released
+from minitorch.classroom.grading.submission.preflight import (
+    ENTRIES,
+    DamagedError,
+    Part,
+    contents,
+    notebooks,
+    read,
+    released,
+)
 from minitorch.classroom.grading.submission.worker import Job
 from minitorch.errors import CommandError
 from tests import classes
@@ -369,9 +377,8 @@ def test_an_exercise_that_fits_no_check_is_refused(course: Course) -> None:
 # --- the journal -----------------------------------------------------------------------------------------------
 
 
-def result(points: float, *incidents: str) -> dict[str, Any]:
-    graded = [Graded("first-check", points, 30, "a reason")]
-    return Result(graded, [Incident(kind) for kind in incidents]).to_json()
+def result(points: float) -> Result:
+    return Result([Graded("first-check", points, 30, "a reason")])
 
 
 def test_half_a_line_does_not_count(tmp_path: Path) -> None:
@@ -394,37 +401,41 @@ def test_a_change_of_what_decides_on_points_is_graded_again(tmp_path: Path, monk
     room = tmp_path / "classroom"
     shutil.copytree(keys.ROOM, room, ignore=shutil.ignore_patterns("grading", "__pycache__"))
     monkeypatch.setattr(keys, "ROOM", room)
-    before = keys._checks.__wrapped__()
+    before = keys.judging.__wrapped__()
     for name in ("asks/graph.py", "asks/needs.py", "checks/graph.py", "parts.py", "withheld.py"):
         content = (room / name).read_bytes()
         (room / name).write_bytes(content + b"\n")
-        assert keys._checks.__wrapped__() != before, name
+        assert keys.judging.__wrapped__() != before, name
         (room / name).write_bytes(content)
     (room / "lab.py").write_text("")
-    assert keys._checks.__wrapped__() == before
+    assert keys.judging.__wrapped__() == before
 
 
 def test_a_result_counts_for_what_it_was_made_from(tmp_path: Path) -> None:
     root = classes.course(tmp_path)
-    release = root / "exercises" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
+    release = released(root / "exercises" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb")
     path = hand_in(root, "ana", notebook(sample()))
-    assert conditions_of(release, Limits(), True) != conditions_of(release, Limits(cell_seconds=1), True)
-    before = conditions_of(release, Limits(), True)
-    release.write_text(notebook(sample(RIGHT)))
-    assert conditions_of(release, Limits(), True) != before
-    works = [work_of(path.parent, 10**6)]
+    others: Any = (
+        (release, {}, Limits(cell_seconds=1), True),
+        (release, {}, Limits(), False),
+        (release, {"checks": ""}, Limits(), True),
+        (release[:-1], {}, Limits(), True),
+        ([*release[:-1], dataclasses.replace(release[-1], tests="a hidden one")], {}, Limits(), True),
+    )
+    assert conditions_of(release, {}, Limits(), True) not in {conditions_of(*each) for each in others}
+    works = [work_of(read(path.parent, EXERCISE, 10**6))]
     path.write_text(notebook(sample(RIGHT)))
-    works.append(work_of(path.parent, 10**6))
+    works.append(work_of(read(path.parent, EXERCISE, 10**6)))
     path.rename(path.with_name("other.ipynb"))
-    works.append(work_of(path.parent, 10**6))
+    works.append(work_of(read(path.parent, EXERCISE, 10**6)))
     (path.parent / "below").mkdir()
     path.with_name("other.ipynb").rename(path.parent / "below" / "other.ipynb")
-    works.append(work_of(path.parent, 10**6))
+    works.append(work_of(read(path.parent, EXERCISE, 10**6)))
     path.mkdir()
-    works.append(work_of(path.parent, 10**6))
+    works.append(work_of(read(path.parent, EXERCISE, 10**6)))
     assert len(set(works)) == len(works)
     (path.parent / "notes.txt").write_text("what is no notebook does not count")
-    assert work_of(path.parent, 10**6) == works[-1]
+    assert work_of(read(path.parent, EXERCISE, 10**6)) == works[-1]
 
 
 def test_looking_at_a_folder_has_bounds(tmp_path: Path) -> None:
@@ -446,7 +457,7 @@ def test_looking_at_a_folder_has_bounds(tmp_path: Path) -> None:
     try:
         assert [path.name for path in notebooks(deep)] == ["a.ipynb"]
         assert len(notebooks(wide)) == ENTRIES and not notebooks(tmp_path / "nowhere")
-        assert work_of(wide, 100) == work_of(wide, 100) != work_of(deep, 100)
+        assert len({work_of(read(each, "x", 100)) for each in (wide, wide, deep)}) == 2
     finally:
         subprocess.run(["rm", "-rf", deep], check=True)
 
@@ -470,6 +481,11 @@ class Tags(HTMLParser):
         self.requests += [value for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
 
 
+def shown(student: str, exercise: str, result: Result) -> str:
+    """The page of a result, with its notebook."""
+    return feedback.page(student, exercise, dataclasses.replace(result, shown=feedback.notebook(result)))
+
+
 def test_feedback_holds_nothing_of_a_students_as_html() -> None:
     data = {"text/html": HOSTILE, "text/plain": HOSTILE, "image/svg+xml": HOSTILE}
     pixel = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1").decode()
@@ -485,7 +501,7 @@ def test_feedback_holds_nothing_of_a_students_as_html() -> None:
         {"cell_type": "markdown", "metadata": {}, "source": HOSTILE},
     ]
     result = Result([Graded(HOSTILE, 0, 10, HOSTILE)], [Incident("outside", HOSTILE, HOSTILE)], {"cells": cells})
-    page = feedback.page(HOSTILE, HOSTILE, result)
+    page = shown(HOSTILE, HOSTILE, result)
     tags = Tags(page)
     assert not tags.names & {"script", "link", "iframe", "object", "svg"}
     assert tags.requests == [f"data:image/png;base64,{pixel}"]
@@ -520,7 +536,7 @@ def test_feedback_shows_the_instructors_text_as_it_is_meant_and_a_students_as_it
         verbatim(f"# Not *mine*\n```\n</code></pre>{HOSTILE}\n````\n[to](javascript:alert(1))\n"),
     ]
     cells = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
-    page = feedback.page("ana", "03-graph", Result([], [], {"cells": cells}))
+    page = shown("ana", "03-graph", Result([], [], {"cells": cells}))
     tags = Tags(page)
     assert {"h1", "em", "table", "code"} <= tags.names and "a" not in tags.names and not tags.requests
     assert not tags.names & {"script", "img"} and "<h1>Task <em>1</em></h1>" in page
@@ -538,7 +554,7 @@ def test_progress_says_how_long_it_will_take() -> None:
 
 
 def test_a_reader_of_results_gets_what_was_written() -> None:
-    result = Result([Graded("a", 1, 2, "b", {"parts": []}, True)], [Incident("memory", "x", "a")], None, 1.5)
+    result = Result([Graded("a", 1, 2, "b", {"task": "c", "parts": []})], [Incident("memory", "x", "a")], None, 1.5)
     assert Result.from_json(json.loads(json.dumps(result.to_json()))) == dataclasses.replace(result)
 
 
@@ -560,15 +576,13 @@ def test_a_worker_does_the_next_submission_while_an_answer_is_written(
             return
 
         def do(self, job: Job) -> dict[str, Any]:
-            begun.put(job.student)
-            return {"of": job.student}
+            begun.put(job.exercise)
+            return {"of": job.exercise}
 
     monkeypatch.setattr(local, "Worker", Fake)
     names = ("ana", "bob", "eve")
     jobs = {
-        Submission(name, EXERCISE, course.submitted): Job(
-            name, "", EXERCISE, "", (1,), Limits(), slot=0, safe=True, seconds=1
-        )
+        Submission(name, EXERCISE, course.submitted): Job(course.root, name, [], (1,), Limits(), True, seconds=1)
         for name in names
     }
     with local.here(jobs, 1) as answers:

@@ -9,6 +9,7 @@ import tempfile
 import time
 import unicodedata
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +270,7 @@ def test_closed_output_does_not_keep_the_grader_busy() -> None:
     classes.needs_bubblewrap()
     with ForkServer(Sandbox(Limits())) as server:
         server.wait()
-        with Kernel(server) as kernel:
+        with closing(Kernel(server)) as kernel:
             execute(kernel, "import os, time; os.close(1); os.close(2)", 10)
             began = time.process_time()
             execute(kernel, "time.sleep(2)", 10)

@@ -19,8 +19,7 @@ from minitorch.classroom import parts
 from minitorch.classroom.asks import Needs
 from minitorch.classroom.checks import EXERCISES, TASKS
 from minitorch.classroom.grading.sandbox import shown
-from minitorch.classroom.grading.sandbox.image import Contents, image
-from minitorch.classroom.grading.submission.contents import contents
+from minitorch.classroom.grading.sandbox.image import Contents, contents, image
 from minitorch.classroom.grading.submission.preflight import released
 from tests import classes
 from tests.classes import ROOT, added, hand_in
@@ -30,7 +29,7 @@ every = pytest.mark.parametrize("name", EXERCISES)
 
 
 def contents_of(name: str) -> Contents:
-    return contents(released(RELEASED / name / f"{name}.ipynb"))
+    return contents(part.task for part in released(RELEASED / name / f"{name}.ipynb"))
 
 
 def opened(name: str) -> dict[str, bytes]:

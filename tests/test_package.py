@@ -65,7 +65,7 @@ def test_a_wheel_has_all_of_the_package_and_nothing_else(handed_out: Path) -> No
         if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & {*path.parts}
     }
     exercises = {
-        PurePosixPath("minitorch", "exercises", name, f"{name}.ipynb") for name in release.exercises(SOLUTIONS)
+        PurePosixPath("minitorch", "exercises", name, f"{name}.ipynb") for name in release.exercises_in(SOLUTIONS)
     }
     assert names - about == here | exercises
     assert [name for name in names if {"solutions", "zoo", "tests"} & set(name.parts)] == []

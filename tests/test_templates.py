@@ -15,13 +15,14 @@ from markupsafe import Markup
 
 from minitorch.classroom.grading import pages
 from minitorch.classroom.grading.course.report import Row
-from minitorch.classroom.grading.exporting.pages import page_of
+from minitorch.classroom.grading.exporting.export import page_of
 from minitorch.classroom.grading.incidents import Incident
-from minitorch.classroom.grading.overview.figures import Overview
-from minitorch.classroom.grading.overview.table import page as report
+from minitorch.classroom.grading.overview import Overview
+from minitorch.classroom.grading.overview import page as report
 from minitorch.classroom.grading.results import Graded, Result
-from minitorch.classroom.grading.similarity.similar import Comparison, write
+from minitorch.classroom.grading.similar import Comparison, write
 from minitorch.classroom.grading.submission.autograded import verbatim
+from minitorch.classroom.grading.submission.feedback import notebook
 from minitorch.classroom.grading.submission.feedback import page as feedback
 
 EVIL = "</td></pre></style>--><script src='https://example.org/'>\"'&{{ 7*7 }}\x1b[2J\x00\u202e"
@@ -79,7 +80,8 @@ def of_feedback(_: Path) -> str:
         Graded(EVIL, 0, 10, f"{EVIL}\n{EVIL}"),
         Graded(EVIL, 0, 10, EVIL, {"task": EVIL, "parts": [part, counted]}, True),
     ]
-    return feedback(EVIL, EVIL, Result(graded, [Incident("outside", EVIL, EVIL)], {"cells": cells}))
+    result = Result(graded, [Incident("outside", EVIL, EVIL)], {"cells": cells})
+    return feedback(EVIL, EVIL, dataclasses.replace(result, shown=notebook(result)))
 
 
 PAGES: dict[str, Callable[[Path], str]] = {"report": of_report, "similar": of_similar, "feedback": of_feedback}
@@ -120,15 +122,15 @@ def test_nothing_that_a_page_is_given_becomes_html(name: str, tmp_path: Path) ->
 def test_every_template_is_escaped_and_tested() -> None:
     assert pages.environment().autoescape is True
     sources = {path.stem: path.read_text() for path in TEMPLATES.glob("*.html")}
-    assert sources.keys() - {"base"} == PAGES.keys()
+    assert sources.keys() - {"base", "notebook"} == PAGES.keys()
     for text in sources.values():
         assert "|safe" not in text.replace(" ", "") and "autoescape" not in text
 
 
 def test_what_is_added_to_a_page_is_escaped_too(tmp_path: Path) -> None:
     from minitorch.classroom.grading.course.folders import Course
+    from minitorch.classroom.grading.course.report import Row
     from minitorch.classroom.grading.enrolment.deadlines import Penalty
-    from minitorch.classroom.grading.exporting.standings import Standing
 
     class Said(Penalty):
         def __str__(self) -> str:
@@ -138,5 +140,5 @@ def test_what_is_added_to_a_page_is_escaped_too(tmp_path: Path) -> None:
     path = course.feedback("ana", "x")
     path.parent.mkdir(parents=True)
     path.write_text(feedback("ana", "x", Result()))
-    page = page_of(course, Standing("ana", "x", 5, 9, Said(points=1.0, days=2)))
+    page = page_of(course, Row("ana", "x", Result(), penalty=Said(points=1.0, days=2)))
     assert "script" not in Tags(page).names and Markup.escape("<script src=") in page

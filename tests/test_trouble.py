@@ -41,7 +41,7 @@ def record(here: Course, student: str, points: float) -> None:
     with Journal(here.journal) as journal, Recorder(here, journal.entries) as recorder:
         recorder.exercise(EXERCISE, released(here.release(EXERCISE)))
         recorder.record((student, EXERCISE), result, str(points), None)
-        journal.add((student, EXERCISE), Entry("conditions", str(points), result.to_json()))
+        journal.add((student, EXERCISE), Entry("conditions", str(points), result))
 
 
 def give(here: Course, student: str, cell: str, value: object) -> None:
@@ -267,6 +267,12 @@ def test_a_damaged_line_of_the_history_is_made_good_by_the_gradebook(here: Cours
     record(here, "new", 1)
     history = History(here.history)
     assert "Line 1 of" in history.notes[0] and history.marks == Ledger.read(here.gradebook).marks
+
+
+def test_the_hidden_seeds_cannot_be_guessed(tmp_path: Path) -> None:
+    with Journal(tmp_path / "one") as one, Journal(tmp_path / "two") as two:
+        assert not set(one.seeds) & set(two.seeds)
+        assert max(map(int.bit_length, one.seeds)) > 100
 
 
 def test_a_journal_that_another_process_has_says_which(here: Course) -> None:

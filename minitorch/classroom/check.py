@@ -11,6 +11,7 @@ import hashlib
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,28 +22,18 @@ from .checks.score import Count
 from .checks.task import SEEDS
 from .grading.incidents import Incident
 from .grading.limits import Limits
-from .grading.results import Graded, Result
+from .grading.results import Graded
+from .grading.sandbox.image import contents
 from .grading.sandbox.server import StartError
 from .grading.submission.alone import processes
-from .grading.submission.contents import contents
 from .grading.submission.preflight import DamagedError, Part, load, of_released
-from .grading.submission.run import GradingError, graded, run
+from .grading.submission.run import GradingError, Setting, graded
 from .own import Checks, checks_from, sources_in
 from .parts import PACKAGE
 from .release import HANDED_OUT
 
+SHOWN = ("task", "points", "of", "reason", "parts")  # of each task, as plain data
 BELOW = " " * 6  # before a reason that does not fit beside its points
-
-
-@dataclass(frozen=True)
-class Row:
-    """One graded cell: its task, the points, why they are not all, and the parts of its score, if it has one."""
-
-    task: str
-    points: float
-    of: float
-    reason: str
-    parts: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,8 +47,8 @@ class Checked:
     """
 
     path: Path
-    rows: tuple[Row, ...]
-    incidents: tuple[Incident, ...] = ()
+    rows: list[Graded]
+    incidents: Sequence[Incident] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -70,7 +61,7 @@ class Checked:
             "notebook": str(self.path),
             "points": sum(row.points for row in self.rows),
             "of": sum(row.of for row in self.rows),
-            "tasks": [vars(row) for row in self.rows],
+            "tasks": [{name: getattr(row, name) for name in SHOWN} for row in self.rows],
             "incidents": [str(each) for each in self.incidents],
         }
 
@@ -109,25 +100,25 @@ def check_notebook(path: Path, seconds: float) -> Checked:
     if not any(part.points is not None for part in release):
         raise CommandError(f"{path} has no graded cell")
     checks = checks_from(sources_in(path.parent), str(path.parent))
-    limits = Limits(seconds=seconds)
     try:
-        with processes(contents(release, checks), limits) as start:
-            result = graded(notebook, release, SEEDS, start, limits, checks)
-    except (DamagedError, GradingError, StartError) as error:
+        with setting(release, seconds, checks) as here:
+            result = graded(notebook, here)
+    except DamagedError as error:
         raise CommandError(f"{path}: {error}") from None
-    return Checked(path, tuple(rows_of(result.graded, release)), tuple(result.incidents))
+    return Checked(path, result.graded, result.incidents)
 
 
-def run_cells(parts: Sequence[Part], seeds: Sequence[int], seconds: float, checks: Checks) -> Result:
-    """Run cells as a grader does, and judge those that are checks.
+@contextmanager
+def setting(release: list[Part], seconds: float, checks: Checks) -> Iterator[Setting]:
+    """The conditions of a student's own check: the seeds that everybody has, and a process without a sandbox.
 
     Raises:
-        CommandError: if they cannot be run.
+        CommandError: if the exercise cannot be graded, or no process starts.
     """
     limits = Limits(seconds=seconds)
     try:
-        with processes(contents(parts, checks), limits) as start:
-            return run([*parts], [*parts], seeds, start, limits, checks)
+        with processes(contents((part.task for part in release), checks), limits) as start:
+            yield Setting(release, SEEDS, start, limits, checks)
     except (GradingError, StartError) as error:
         raise CommandError(str(error)) from None
 
@@ -173,18 +164,10 @@ def _is_as_handed_out(part: Part) -> bool:
     return found == str(about["checksum"])
 
 
-def rows_of(graded: Iterable[Graded], parts: Iterable[Part]) -> Iterator[Row]:
-    """The rows of graded cells."""
-    tasks = {part.name: part.task for part in parts}
-    for each in graded:
-        scored = tuple(each.score["parts"]) if each.score else ()
-        yield Row(tasks.get(each.cell) or each.cell, each.points, each.of, each.reason, scored)
-
-
 def table(checked: Checked, width: int = 0) -> str:
     """A table for a terminal: task, points, reason."""
     width = max(width or min(shutil.get_terminal_size().columns, 120), 60)
-    rows: Sequence[Row] = checked.rows
+    rows = checked.rows
     names = max([len(row.task) for row in rows])
     total = sum(row.points for row in rows)
     lines = [f"{checked.path}: {total:g} of {sum(row.of for row in rows):g} points"]

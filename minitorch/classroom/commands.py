@@ -7,8 +7,14 @@ import sys
 import traceback
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 from ..errors import CommandError
+
+
+def show(found: Any, options: Namespace) -> None:
+    """Print a result, as JSON if that is asked for."""
+    print(json.dumps(found.to_json(), indent=2) if options.json else found)
 
 
 def check(options: Namespace) -> int:
@@ -78,17 +84,15 @@ def collect(options: Namespace) -> int:
     """``minitorch collect``: a download into `submitted/`; the status is 1 if a person should look."""
     from .grading.collecting.collect import collect as bring
     from .grading.course.folders import Course
-    from .grading.enrolment.deadlines import deadlines_of
-    from .grading.enrolment.roster import roster_of
+    from .grading.enrolment.deadlines import Rules
     from .grading.enrolment.worksheet import participants_of
 
     submitted = Path(options.to)
     course = Course(submitted, submitted.resolve().parent / "exercises")
-    roster = roster_of(course.root, options.roster)
-    rules = deadlines_of(course.root, roster.by_student if roster else ())  # without one, who is known at the end
-    participants = participants_of(options.worksheet, pairs(options.column), rules.zone)
-    found = bring(Path(options.source), course, rules, roster, participants, options.exercise)
-    print(json.dumps(found.to_json(), indent=2) if options.json else found)
+    rules = Rules.of(course.root, options.roster, is_begun=False)
+    participants = participants_of(options.worksheet, pairs(options.column), rules.deadlines.zone)
+    found = bring(Path(options.source), course, rules, participants, options.exercise)
+    show(found, options)
     return int(found.look)
 
 
@@ -126,49 +130,41 @@ def grade(options: Namespace) -> int:
         traceback.print_exc()
         print("minitorch grade: the grader itself failed, which is our fault; what is done is kept", file=sys.stderr)
         return 3
-    if options.json:
-        print(json.dumps(report.to_json(), indent=2))
-    else:
-        print(f"{report}\n\nPoints are in {course.gradebook}, pages for students in {course.root / 'feedback'}.")
+    show(report, options)
+    if not options.json:
+        print(f"\nPoints are in {course.gradebook}, pages for students in {course.root / 'feedback'}.")
     return int(any(row.result.failed for row in report.rows))
 
 
 def similar(options: Namespace) -> int:
     """``minitorch similar``: where the submissions for an exercise are alike."""
     from .grading.course.folders import Course
-    from .grading.similarity.similar import common_lines, write
-    from .grading.similarity.similar import similar as compare
+    from .grading.similar import common_lines, write
+    from .grading.similar import similar as compare
 
-    root = Path(options.course)
-    course = Course(root / "submitted", root / "exercises")
+    course = Course.at(Path(options.course))
     found = compare(course, options.exercise, options.common, options.at_least, options.pairs)
-    written = write(found, root / "similar")
-    if options.json:
-        print(json.dumps(found.to_json(), indent=2))
-        return 0
-    print(found)
-    if options.lines:
-        print(f"\n{common_lines(found.pairs)}")
-    print("\nThe lines side by side are in " + " and ".join(map(str, written)) + ".")
+    written = write(found, course.root / "similar")
+    show(found, options)
+    if not options.json:
+        print(f"\n{common_lines(found.pairs)}" * options.lines)
+        print("The lines side by side are in " + " and ".join(map(str, written)) + ".")
     return 0
 
 
 def export(options: Namespace) -> int:
     """``minitorch export``: points and feedback for a platform; the status is 1 if points are missing in it."""
     from .grading.course.folders import Course
-    from .grading.enrolment.deadlines import deadlines_of
-    from .grading.enrolment.roster import roster_of
+    from .grading.enrolment.deadlines import Rules
     from .grading.exporting.export import export as write
     from .grading.exporting.filled import Choices
 
-    root = Path(options.course)
-    course = Course(root / "submitted", root / "exercises")
+    course = Course.at(Path(options.course))
     choices = Choices(options.missing == "zero", options.scale, pairs(options.column))
     file = Path(options.file) if options.file else None
-    roster = roster_of(root, options.roster)
-    rules = deadlines_of(root, roster.by_student if roster else None)
-    found = write(options.form, file, Path(options.to), course, rules, roster, options.exercise, choices)
-    print(json.dumps(found.to_json(), indent=2) if options.json else found)
+    rules = Rules.of(course.root, options.roster)
+    found = write(options.form, file, Path(options.to), course, rules, options.exercise, choices)
+    show(found, options)
     return int(not found.is_complete)
 
 
@@ -176,22 +172,19 @@ def report(options: Namespace) -> int:
     """``minitorch report``: a graded class as a whole; the status is 1 if a file of the course is damaged in part."""
     from .grading.course.folders import Course
     from .grading.course.private import replace
-    from .grading.overview.figures import overview
-    from .grading.overview.table import page, sheet, text
+    from .grading.overview import overview, page, sheet, text
 
-    root = Path(options.course)
-    submitted = root if root.name == "submitted" and not (root / "submitted").is_dir() else root / "submitted"
-    course = Course(submitted, submitted.parent / "exercises")
+    course = Course.at(Path(options.course))
     found = overview(course, options.only)
     if options.json:
-        print(json.dumps(found.to_json(), indent=2))
+        show(found, options)
     elif options.csv:
         print(sheet(found), end="")
     else:
         target = Path(options.page) if options.page else course.root / "report.html"
+        where = f"The page is {target}."
         try:
             replace(target, page(found))
-            where = f"The page is {target}."
         except OSError as error:
             if options.page:
                 raise CommandError(f"{target} cannot be written: {error.strerror}") from None

@@ -11,13 +11,12 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, reduce
-from operator import or_
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from ..errors import CommandError
-from .asks import Needs, call_with_arguments
+from .asks import call_with_arguments
 from .checks import TASKS, Task
 from .release import OWN
 
@@ -48,11 +47,6 @@ class Checks:
             made = f"{name} = asks({name!r}, Needs(), {task.ask.seconds!r})(call_with_arguments)"
             lines.append(f"from {ASKS} import {name}" if name in self.asked else made)
         return {CHECKS: "\n".join([*lines, ""]), **{name: self.sources[name] for name in self.sources if name == ASKS}}
-
-    @property
-    def needs(self) -> Needs:
-        """What the exercise needs of the engine, if the tasks are its own."""
-        return reduce(or_, [task.ask.needs for task in self.tasks.values()])
 
 
 PACKAGED = Checks(TASKS)

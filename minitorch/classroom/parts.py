@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,14 @@ NAME = PACKAGE.name
 def sources(room: Path = PACKAGE) -> list[Path]:
     """The Python files of the package, or of a room. Copies that an editor keeps in hidden folders are none."""
     return sorted(path for path in room.rglob("*.py") if not path.parent.name.startswith("."))
+
+
+def digest_of(paths: Iterable[Path], room: Path = PACKAGE) -> bytes:
+    """A digest of files, with their places in the package or in a room of it."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(b"\0" + path.relative_to(room).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.digest()
 
 
 @cache

@@ -26,16 +26,9 @@ class Released:
     content: bytes
 
 
-def exercises(source: Path) -> list[str]:
-    """The names of the exercises in a folder: those with a notebook of the same name.
-
-    Raises:
-        CommandError: if there is none.
-    """
-    found = sorted(path.stem for path in source.glob("*/*.ipynb") if path.stem == path.parent.name)
-    if not found:
-        raise CommandError(f"there are no exercises in {source}: they are {source}/NAME/NAME.ipynb")
-    return found
+def exercises_in(folder: Path) -> list[str]:
+    """The names of the exercises in a folder, in order: those with a notebook of the same name."""
+    return sorted(path.stem for path in folder.glob("[!.]*/*.ipynb") if path.stem == path.parent.name)
 
 
 def release(source: Path, names: Sequence[str] = ()) -> Iterator[Released]:
@@ -47,7 +40,9 @@ def release(source: Path, names: Sequence[str] = ()) -> Iterator[Released]:
     Raises:
         CommandError: for an exercise that is not there or that nbgrader refuses, or if nbgrader is not installed.
     """
-    known = exercises(source)
+    known = exercises_in(source)
+    if not known:
+        raise CommandError(f"there are no exercises in {source}: they are {source}/NAME/NAME.ipynb")
     if strange := [name for name in names if name not in known]:
         raise CommandError(f"there is no exercise {strange[0]} in {source}; there is {', '.join(known)}")
     for name in names or known:

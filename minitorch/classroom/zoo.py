@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import CommandError
-from .check import Row, cells_of, read_notebook, rows_of, run_cells
-from .checks.task import SEEDS
+from .check import cells_of, read_notebook, setting
+from .grading.results import Graded
 from .grading.submission.alignment import names
 from .grading.submission.preflight import Part
+from .grading.submission.run import run
 from .own import checks_from, naming_the_line, sources_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -141,11 +142,12 @@ def run_zoo(exercise: str, source: Path, zoo: Path, seconds: float) -> list[Verd
         own = [part for part in parts if part.solution and animal.wanted in names(part.source)]
         cells += [Part(as_cell(animal), "code"), *used, *own]
         counts.append(len(used))
-    result = run_cells(cells, SEEDS, seconds, checks_from(sources_in(path.parent), str(path.parent)))
+    with setting(cells, seconds, checks_from(sources_in(path.parent), str(path.parent))) as here:
+        result = run(cells, [], here)
     for each in result.incidents:
         if each.kind in ("cell-time", "submission-time", "kernel-died"):
             raise CommandError(f"the zoo of {exercise}: {each.text}; a solution that does not end belongs to a check")
-    rows = rows_of(result.graded, parts)
+    rows = iter(result.graded)
     own_rows = list(islice(rows, sum(part.is_check for part in parts)))
     verdicts = [Verdict(*_of(f"the solution of {exercise}", own_rows), _not_all(own_rows, "it is the solution"))]
     for animal, count in zip(animals, counts, strict=True):
@@ -154,16 +156,16 @@ def run_zoo(exercise: str, source: Path, zoo: Path, seconds: float) -> list[Verd
     return verdicts
 
 
-def _of(name: str, rows: Sequence[Row]) -> tuple[str, float, float, str]:
+def _of(name: str, rows: Sequence[Graded]) -> tuple[str, float, float, str]:
     reasons = "\n".join(dict.fromkeys(row.reason for row in rows if row.reason))
     return name, sum(row.points for row in rows), sum(row.of for row in rows), reasons
 
 
-def _not_all(rows: Sequence[Row], why: str) -> str:
+def _not_all(rows: Sequence[Graded], why: str) -> str:
     return "" if all(row.points == row.of for row in rows) else f"it must have all points: {why}"
 
 
-def _mismatch(animal: Animal, rows: Sequence[Row]) -> str:
+def _mismatch(animal: Animal, rows: Sequence[Graded]) -> str:
     """Why a solution did not get what it must get; empty if it did."""
     points = sum(row.points for row in rows)
     if not animal.says:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 MIB = 1024 * 1024
 
@@ -43,7 +43,3 @@ class Limits:
     """Everything that a cell may send, whatever becomes of it."""
     notebook: int = 5 * MIB
     """A submitted file; a larger one is not opened."""
-
-    def to_json(self) -> dict[str, float]:
-        """The limits as plain data, for another process."""
-        return asdict(self)

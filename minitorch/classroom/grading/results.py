@@ -20,6 +20,7 @@ class Graded:
         reason: why it is not all; empty if it is.
         score: the parts of it as `Score.to_json` gives them, if there were answers.
         manual: whether a person has to give the points: there are none yet, not even 0.
+        task: what a reader is told of; the cell, if it asks for no task.
     """
 
     cell: str
@@ -28,9 +29,16 @@ class Graded:
     reason: str
     score: dict[str, Any] | None = None
     manual: bool = False
+    task: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", plain(self.reason))
+        object.__setattr__(self, "task", self.task or (self.score["task"] if self.score else self.cell))
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """The parts of its score; none if there is none."""
+        return self.score["parts"] if self.score else []
 
 
 @dataclass
@@ -42,7 +50,7 @@ class Result:
         incidents: what went wrong.
         notebook: with the outputs of its run; None if nothing could be run.
         seconds: how long it took.
-        text, page: the notebook as a file, and the page for the student, if they were made already.
+        text, shown: the notebook as a file, and as HTML for the student's page, if they were made already.
     """
 
     graded: list[Graded] = field(default_factory=list)
@@ -50,7 +58,7 @@ class Result:
     notebook: dict[str, Any] | None = None
     seconds: float = 0.0
     text: str | None = None
-    page: str = ""
+    shown: str = ""
 
     @property
     def points(self) -> float:
@@ -73,7 +81,7 @@ class Result:
         return any(incident.kind == "grader" for incident in self.incidents)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, but for the notebook and the page."""
+        """As plain data, but for the notebook."""
         return {
             "graded": [vars(each) for each in self.graded],
             "incidents": [vars(each) for each in self.incidents],
@@ -85,4 +93,4 @@ class Result:
         """What `to_json` gave, as a result again."""
         graded = [Graded(**each) for each in data["graded"]]
         incidents = [Incident(**each) for each in data["incidents"]]
-        return cls(graded, incidents, None, data["seconds"], data.get("notebook"), data.get("page", ""))
+        return cls(graded, incidents, None, data["seconds"], data.get("notebook"), data.get("shown", ""))

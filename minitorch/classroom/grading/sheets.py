@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,15 @@ class Sheet:
     rows: list[list[str]]
     separator: str = ","
     mark: bool = False
+
+    def columns(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, int]:
+        """The places of columns: for each name, that with the first of some headings, without regard to case."""
+        headings = [heading.strip().casefold() for heading in self.header]
+        found = {}
+        for name, spellings in wanted.items():
+            if there := [each.casefold() for each in spellings if each.casefold() in headings]:
+                found[name] = headings.index(there[0])
+        return found
 
     def text(self) -> str:
         """The table as CSV."""

@@ -7,24 +7,19 @@ however it ends, the scheduler drops what it had asked for.
 
 from __future__ import annotations
 
-import json
 import logging
-import queue
 import time
-import uuid
 import warnings
 from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from ....errors import CommandError
 from ..course.folders import Submission
-from ..course.local import Answers
+from ..course.local import Answers, handed_out
 from ..submission.worker import Job
 from . import there
-from .parcel import packed
 
 CONNECT = 10.0
 """Seconds in which a scheduler must answer."""
@@ -51,7 +46,7 @@ def on_cluster(jobs: Mapping[Submission, Job], address: str, at_most: int | None
     client = _connected(address)
     try:
         _check(client, address, all(job.safe for job in jobs.values()))
-        yield _Run(client, address, at_most).answers(jobs)
+        yield _answers(client, jobs, address, at_most)
     finally:
         with suppress(Exception):
             client.close(timeout=5)
@@ -72,107 +67,61 @@ def _connected(address: str) -> Any:
 
 
 def _check(client: Any, address: str, safe: bool) -> None:
-    """See that there are workers, and that all machines have this very package and a sandbox."""
+    """See that there are workers, and that all of them have this very package and a sandbox."""
     try:
         if not client.nthreads():
             raise CommandError(f"the cluster has no worker: start one with `dask worker {address}`")
-        said = client.run(there.about, safe, on_error="return")
-        scheduler: Any
-        try:
-            scheduler = client.run_on_scheduler(there.about, safe)
-        except Exception as error:
-            scheduler = error
+        said = client.run(there.trouble, there.digest(), safe, on_error="return")
     except OSError as error:
         raise _lost(address) from error
-    for who, what in [("the scheduler", scheduler), *((f"the worker {each}", said[each]) for each in sorted(said))]:
+    for worker, what in sorted(said.items()):
         if isinstance(what, BaseException):
-            raise CommandError(f"{who} cannot load this minitorch ({type(what).__name__}: {what}): install it there")
-        if what["digest"] != there.digest():
-            raise CommandError(
-                f"{who} has another minitorch ({what['digest']}, and here it is {there.digest()}): "
-                "install the same on every machine of the cluster"
-            )
-        if what["trouble"]:
-            raise CommandError(f"{who} cannot grade: {what['trouble']}")
+            what = f"it cannot load this minitorch ({type(what).__name__}: {what}): install it there"
+        if what:
+            raise CommandError(f"the worker {worker} cannot grade: {what}")
 
 
 def _lost(address: str) -> CommandError:
     return CommandError(f"the scheduler at {address} ended or was restarted; {GO_ON}")
 
 
-class _Run:
-    """What is on its way."""
+def _answers(client: Any, jobs: Mapping[Submission, Job], address: str, at_most: int | None) -> Answers:
+    from distributed.scheduler import KilledWorker
 
-    def __init__(self, client: Any, address: str, at_most: int | None) -> None:
-        self.client, self.address, self.at_most = client, address, at_most
-        self.running: dict[str, tuple[Any, Submission]] = {}
-        self.done: queue.Queue[Any] = queue.Queue()
-        self.met = time.monotonic()  # when there was a worker for the last time
+    executor = client.get_executor(pure=False)
+    met = time.monotonic()  # when there was a worker for the last time
 
-    def answers(self, jobs: Mapping[Submission, Job]) -> Answers:
-        """The answers as they come. Few jobs are handed out at a time, so that an interruption finds few waiting."""
-        waiting = iter(jobs.items())
-        while True:
-            room = self._room()
-            while len(self.running) < room and (found := next(waiting, None)) is not None:
-                each, job = found
-                try:
-                    self._send(each, job)
-                except CommandError:
-                    raise
-                except Exception as error:  # whatever it is, it is this submission's alone
-                    yield each, {"error": f"sending it: {type(error).__name__}: {error}"[:500]}
-            if not self.running:
-                return
-            if (future := self._next()) is not None:
-                _, each = self.running.pop(future.key)
-                yield each, self._answer(future)
-
-    def _room(self) -> int:
+    def room() -> int:
         """How many may be on their way: one for each thread, and one more for each worker, to begin with at once."""
+        nonlocal met
         try:
-            threads: dict[str, int] = self.client.nthreads()
+            threads: dict[str, int] = client.nthreads()
         except (OSError, RuntimeError):
-            raise _lost(self.address) from None
+            raise _lost(address) from None
+        if client.status != "running":
+            raise _lost(address)
         if threads:
-            self.met = time.monotonic()
-        elif time.monotonic() > self.met + AWAY:
+            met = time.monotonic()
+        elif time.monotonic() > met + AWAY:
             raise CommandError(f"the cluster has been without a worker for {AWAY:g} s; {GO_ON}")
-        room = sum(threads.values()) + len(threads)
-        return max(1, min(room, self.at_most or room))
+        most = sum(threads.values()) + len(threads)
+        return max(1, min(most, at_most or most))
 
-    def _send(self, each: Submission, job: Job) -> None:
-        release = Path(job.release).read_bytes()
-        files = packed(each.folder, each.exercise, job.limits.notebook)
-        text = json.dumps(asdict(job))
-        key = f"minitorch-grade-{uuid.uuid4().hex}"  # a dashboard shows it, so it names nobody
+    def submit(job: Job) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Dask's opinion on large arguments
-            future = self.client.submit(there.do, there.digest(), text, release, files, key=key, pure=False)
-        future.add_done_callback(self.done.put)
-        self.running[key] = future, each
+            return executor.submit(there.do, there.digest(), job)
 
-    def _next(self) -> Any:
-        """Something that is done; None if nothing is, so that it is time to look at the cluster again."""
+    def answer(future: Any) -> dict[str, Any]:
         try:
-            return self.done.get(timeout=5)
-        except queue.Empty:
-            if self.client.status != "running":
-                raise _lost(self.address) from None
-            return None
-
-    def _answer(self, future: Any) -> dict[str, Any]:
-        from distributed.scheduler import KilledWorker
-
-        if future.status == "cancelled":
-            raise _lost(self.address)
-        try:
-            answer: dict[str, Any] = json.loads(future.result())
-            return answer
+            found: dict[str, Any] = future.result()
+            return found
         except KilledWorker:
             return {"error": "the workers of the cluster died with it, one after the other"}
+        except (CancelledError, OSError):
+            raise _lost(address) from None
         except Exception as error:
-            if future.status != "error":  # what was done could not be fetched
-                raise _lost(self.address) from None
             said = f"{type(error).__name__}: {error}".splitlines()[0]
             raise CommandError(f"the cluster cannot do it: {said[:300]}; {GO_ON}") from None
+
+    return handed_out(jobs, room, submit, answer)

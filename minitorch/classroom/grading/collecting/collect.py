@@ -7,26 +7,27 @@ attempt of each student is chosen for `submitted/`. A run that is killed is comp
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from ....errors import CommandError
 from ..course.folders import Course
+from ..course.journal import Journal
 from ..course.names import visible
+from ..course.private import lock
 from ..enrolment.deadlines import FILE as DEADLINES
-from ..enrolment.deadlines import Deadlines, deadlines_of
+from ..enrolment.deadlines import Rules, deadlines_of
 from ..enrolment.roster import Roster, students_of
 from ..enrolment.worksheet import Participant
-from .attempts import keep
+from .attempts import keep, keep_by_hand, put
 from .exercises import Exercises
-from .gather import LeftOut, gather
-from .people import People
-from .submitted import keep_by_hand, put
+from .gather import LeftOut, attempt_of, gathered
+from .platforms import People
 
 _ONE_FOLDER = (IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
 """What one student's folders can be at fault for; a full disk concerns all."""
@@ -44,10 +45,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Collected:
-    """What was collected: a row for each student and exercise, who handed in nothing, what was left out and why."""
+    """What was collected: a row for each student and exercise, who handed in nothing, what was left out and why.
+
+    `late` has those of the rows that are late, and since when, by exercise.
+    """
 
     rows: list[Row]
     absent: dict[str, list[str]] = field(default_factory=dict)
+    late: dict[str, list[str]] = field(default_factory=dict)
     left_out: LeftOut = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -60,7 +65,8 @@ class Collected:
         """As plain data."""
         left_out = [{"what": what, "reason": reason} for what, reason in self.left_out]
         rows = [vars(row) for row in self.rows]
-        return {"collected": rows, "handed_in_nothing": self.absent, "left_out": left_out, "notes": self.notes}
+        about = {"collected": rows, "handed_in_nothing": self.absent, "late": self.late}
+        return {**about, "left_out": left_out, "notes": self.notes}
 
     def __str__(self) -> str:
         lines = []
@@ -68,8 +74,9 @@ class Collected:
             counts = Counter(row.what for row in self.rows if row.exercise == exercise)
             named = ", ".join(f"{counts[what]} {what}" for what in ("new", "replaced", "unchanged"))
             lines.append(f"{exercise}: {counts.total()} students; {named}")
-            if missing := self.absent.get(exercise):
-                lines.append(f"  handed in nothing ({len(missing)}): {', '.join(missing)}")
+            for said, names in (("handed in nothing", self.absent), ("late", self.late)):
+                if found := names.get(exercise):
+                    lines.append(f"  {said} ({len(found)}): {', '.join(found)}")
         lines += [f"  {row.student} {row.exercise}: {row.remark}" for row in self.rows if row.remark]
         lines += ["", "Left out:"] * bool(self.left_out) + [f"  {what}: {reason}" for what, reason in self.left_out]
         return "\n".join(lines + [f"\n{note}" for note in self.notes]) or "nothing was handed in"
@@ -78,8 +85,7 @@ class Collected:
 def collect(
     source: Path,
     course: Course,
-    deadlines: Deadlines,
-    roster: Roster | None = None,
+    rules: Rules,
     participants: Mapping[str, Participant] | None = None,
     exercise: str | None = None,
 ) -> Collected:
@@ -88,38 +94,46 @@ def collect(
     Args:
         source: a folder or a zip.
         course: where the work goes.
-        deadlines: the rules of the course.
-        roster: who is in it.
+        rules: who is in the course, and when work is late.
         participants: Moodle's people by their numbers, from grading worksheets.
         exercise: what all of the download is for; by default its name says it.
 
     Raises:
         CommandError: if there is no such download, or it does not fit the course.
     """
-    exercises = Exercises(course, exercise)
+    exercises, roster = Exercises(course, exercise), rules.roster
     target = course.submitted.resolve()
     if target != source.resolve() and source.resolve() in [target.parent, *target.parents]:
         raise CommandError(f"{source} is the folder of the course, or around it; name the download alone")
     people = People(roster, participants or {}, students_of(course.root))
-    with _alone(course.root) as space:
-        found, left_out = gather(source, exercises, people, space)
-        touched = sorted({(each.student, each.exercise) for each in found})
-        rows = []
-        for student, name in touched:
+    journal = Journal(course.journal).read()
+    late: dict[str, list[str]] = {}
+    rows = []
+    with _alone(course.root), gathered(source, exercises, people) as (found, left_out):
+        for (student, name), parcels in sorted(found.items(), key=itemgetter(0)):
             try:
+                made = [each for parcel in parcels if (each := attempt_of(parcel, name, exercises, people))]
+                if not made:
+                    continue
                 keep_by_hand(course, exercises, student, name)
-                for each in found:
-                    if (each.student, each.exercise) == (student, name):
-                        keep(course.root, student, name, each.attempt, each.files)
-                rows.append(Row(student, name, *put(course, deadlines, exercises, student, name)))
+                for attempt, files, faults in made:
+                    keep(course.root, student, name, attempt, files)
+                    left_out += [(f"{student} {name}", fault) for fault in faults]
+                attempt, what, remark = put(course, rules.deadlines, exercises, journal, student, name)
             except (ValueError, TypeError, KeyError, *_ONE_FOLDER) as error:
                 left_out.append((f"{student} {name}", f"{type(error).__name__}: {visible(error)}"))
+                continue
+            finally:
+                parcels.clear()  # of which the files are large
+            rows.append(Row(student, name, what, remark))
+            if days := rules.deadlines.penalty(student, name, attempt.first, attempt.late, 0.0, 0.0).days:
+                late.setdefault(name, []).append(f"{student} {days} day{'s' if days > 1 else ''}")
     notes = _notes(course, roster, participants or {})
     try:
         deadlines_of(course.root, roster.by_student if roster else None)  # now everybody is known
     except CommandError as error:
         left_out.append((DEADLINES, str(error)))
-    return Collected(rows, absent(course, roster, [row.exercise for row in rows]), left_out, notes)
+    return Collected(rows, absent(course, roster, [row.exercise for row in rows]), late, left_out, notes)
 
 
 def absent(course: Course, roster: Roster | None, names: Sequence[str]) -> dict[str, list[str]]:
@@ -146,22 +160,16 @@ def _notes(course: Course, roster: Roster | None, participants: Mapping[str, Par
 
 
 @contextmanager
-def _alone(root: Path) -> Iterator[Path]:
-    """A folder for temporary files, for one process at a time; whatever a killed run has left in it goes."""
+def _alone(root: Path) -> Iterator[None]:
+    """While this lasts, no other process collects into the course."""
     place = root / "collected"
     place.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as stack:
-        with suppress(ImportError):  # on Windows
-            import fcntl
-
-            handle = os.open(place, os.O_RDONLY)  # its lock goes with the process, killed or not
+        if os.name == "posix":
+            handle = os.open(place, os.O_RDONLY)
             stack.callback(os.close, handle)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+                lock(handle)
+            except BlockingIOError:
                 raise CommandError(f"another process is collecting into {place}") from None
-        space = place / ".new"
-        shutil.rmtree(space, ignore_errors=True)
-        space.mkdir(mode=0o700)
-        stack.callback(shutil.rmtree, space, ignore_errors=True)
-        yield space
+        yield

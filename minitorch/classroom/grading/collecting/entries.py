@@ -10,6 +10,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -79,23 +80,21 @@ def in_words(error: Exception) -> str:
     return visible(f"{error}"[:200]) or type(error).__name__
 
 
-def entries(source: Path) -> Iterator[Entry]:
-    """Yield the files of a download, in order.
+def entries(source: Path, stack: ExitStack) -> Iterator[Entry]:
+    """The files of a download, in order; they can be read as long as the stack is open.
 
     Raises:
         CommandError: if it is neither a folder nor a zip, or larger than any class's work.
     """
     name = source.resolve().name
     if source.is_dir():
-        yield from _in_folder(source, name)
-    elif not source.is_file():
+        return _in_folder(source, name)
+    if not source.is_file():
         raise CommandError(f"there is no folder and no zip {source}")
-    else:
-        try:
-            with source.open("rb") as file:
-                yield from members(file, (name,), FILES)
-        except FaultError as error:
-            raise CommandError(f"{source}: {error}") from None
+    try:
+        return iter(members(stack.enter_context(source.open("rb")), (name,), FILES))
+    except FaultError as error:
+        raise CommandError(f"{source}: {error}") from None
 
 
 def _in_folder(root: Path, name: str) -> Iterator[Entry]:

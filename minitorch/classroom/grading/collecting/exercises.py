@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 from ....errors import CommandError
-from ..course.folders import Course
+from ...release import exercises_in
+from ..course.folders import Course, read_exercise
 from ..course.names import visible
 from ..incidents import KINDS
 from ..limits import Limits
 from ..submission.alignment import mend
-from ..submission.preflight import DamagedError, Part, load, released
+from ..submission.preflight import DamagedError, bounded, parsed
 
 
 class Exercises:
@@ -28,25 +27,17 @@ class Exercises:
     """
 
     def __init__(self, course: Course, only: str | None = None) -> None:
-        self._course = course
-        self.names = sorted(path.stem for path in course.exercises.glob("*/*.ipynb") if path.stem == path.parent.name)
+        self.names = exercises_in(course.exercises)
         self.only = only
-        self._release = cache(self._read)
+        self._release = cache(partial(read_exercise, course))
         if not self.names:
             raise CommandError(f"there are no exercises in {course.exercises}; copy what students got there")
         if only is not None and only not in self.names:
             raise CommandError(f"there is no exercise {only} in {course.exercises}; there is {', '.join(self.names)}")
 
-    def _read(self, name: str) -> list[Part]:
-        path = self._course.release(name)
-        try:
-            return released(path)
-        except DamagedError as error:
-            raise CommandError(f"{path}: {error.incident.text}; `minitorch release` makes it again") from None
-
-    def digest(self, name: str) -> str:
-        """A digest of the exercise as it is handed out."""
-        return release_digest(self._course.release(name))
+    def cells(self, name: str) -> dict[str, float]:
+        """The points of each graded cell of an exercise."""
+        return {part.name or "": part.points for part in self._release(name) if part.points is not None}
 
     def slot(self, place: tuple[str, ...]) -> str:
         """Return the exercise that a download is for: what students hand in there never decides that.
@@ -68,16 +59,16 @@ class Exercises:
             f"or in its name, as in {self.names[0]}.zip"
         )
 
-    def problem(self, path: Path, slot: str) -> str:
+    def problem(self, content: bytes, slot: str) -> str:
         """Why the grader could not grade a notebook as work for an exercise; empty if it could."""
-        problem = self._problem(path, slot)
-        others = [name for name in self.names if problem and name != slot and not self._problem(path, name)]
+        problem = self._problem(content, slot)
+        others = [name for name in self.names if problem and name != slot and not self._problem(content, name)]
         return f"{problem}, but cells of {others[0]} are" if others else problem
 
-    def _problem(self, path: Path, name: str) -> str:
+    def _problem(self, content: bytes, name: str) -> str:
         release = self._release(name)
         try:
-            mend(load(path, Limits().notebook), release)
+            mend(parsed(bounded(content, Limits().notebook)), release)
         except DamagedError as error:  # all but what follows from it, since it is not graded
             return KINDS[error.incident.kind].meaning.partition(";")[0]
         except Exception as error:  # whatever a file does when it is read is a fault of this file
@@ -105,8 +96,3 @@ def plain_name(file: str) -> str:
     """
     stem = re.sub(r"(?i)\.ipynb$", "", file)
     return re.sub(r"(?:[-_ ]\d{1,3}|\s*\(\d{1,3}\)|\s*[-_ ]copy\d*)$", "", stem, flags=re.IGNORECASE)
-
-
-def release_digest(path: Path) -> str:
-    """A digest of a notebook as it was handed out."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()

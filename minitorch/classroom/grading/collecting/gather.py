@@ -4,172 +4,151 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..course.marks import Who
 from ..course.names import refused, visible
 from ..limits import Limits
 from ..submission.preflight import stripped
 from .attempts import Attempt, digest_of
 from .entries import BYTES, FILES, OWN_FILES, Entry, FaultError, entries, in_words, members, owner_of
 from .exercises import Exercises, plain_name
-from .people import People, UnknownError
-from .platforms import STAMP, Handed, recognise, time_of
+from .platforms import STAMP, Handed, People, UnknownError, recognise, time_of
 
 LeftOut = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Found:
-    """An attempt in a download: whose it is, for what, and its files by the paths that they get."""
-
-    student: str
-    exercise: str
-    attempt: Attempt
-    files: dict[str, Path]
-
-
-@dataclass(frozen=True)
 class _File:
-    """A file in the temporary folder: its name, as the student gave it, its number, and where it is as it came."""
+    """A file as the student has named it, its number, its content, and how it came, if that is more."""
 
     name: str
-    path: Path
     order: int
-    raw: Path | None = None
+    content: bytes
+    raw: _File | None = None
 
 
 @dataclass
-class _Parcel:
-    """All that one person handed in together. `files` are as they came; `room` is for more, in bytes."""
+class Parcel:
+    """All that one person handed in together; it is read as late as can be, since a class's work is large.
+
+    `files` are as they came, `faults` say what could not be read, and `room` is for more, in bytes.
+    """
 
     first: Handed
+    entries: list[tuple[Handed, Entry]] = field(default_factory=list)
     notebooks: list[_File] = field(default_factory=list)
     files: list[_File] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    owners: set[str] = field(default_factory=set)
     stamp: str | None = None
     room: int = BYTES
 
+    def read(self) -> None:
+        """Read all of its files."""
+        for handed, entry in self.entries:
+            self._read(handed, entry)
 
-class _Reading:
-    """What has been read of a download so far."""
-
-    def __init__(self, exercises: list[str], space: Path) -> None:
-        self._exercises, self._space, self._count = exercises, space, 0
-        self.parcels: dict[tuple[object, ...], _Parcel] = {}
-        self.left_out: LeftOut = []
-
-    def take(self, found: Iterable[Entry]) -> None:
-        """Read all entries of a download, and of downloads in it."""
-        for entry in found:
-            handed = recognise(entry.above, entry.parts, self._exercises)
-            if handed is not None:
-                parcel = self.parcels.setdefault(handed.parcel, _Parcel(handed))
-                parcel.owners.add(owner_of(entry.path) if entry.path else "")
-                self._read(parcel, handed, entry)
-            elif entry.has_suffix(".zip") and entry.path and not entry.reason:
-                try:
-                    with entry.open() as file:
-                        self.take(members(file, (*entry.above, *entry.parts), FILES))
-                except FaultError as error:
-                    self.left_out.append((str(entry), str(error)))
-            elif entry.parts[-1] != STAMP:
-                self.left_out.append((str(entry), entry.reason or "its path does not say whose it is"))
-
-    def _read(self, parcel: _Parcel, handed: Handed, entry: Entry, inside: bool = False) -> None:
-        """Read a file into its parcel; of a zip that a student has handed in, the notebooks in it."""
+    def _read(self, handed: Handed, entry: Entry, inside: bool = False) -> None:
+        """Read a file; of a zip that a student has handed in, the notebooks in it."""
         name, order = entry.parts[-1] if inside else handed.short, int(handed.order)
         try:
-            content = entry.read(parcel.room)
-            parcel.room -= len(content)
+            content = entry.read(self.room)
+            self.room -= len(content)
             if handed.platform.has_stamp and handed.file == STAMP:
-                parcel.stamp = content[:100].decode("utf-8-sig", "replace")
+                self.stamp = content[:100].decode("utf-8-sig", "replace")
                 return
-            raw = None if inside else self.write(content)
-            if raw is not None:
-                parcel.files.append(_File(name, raw, order))
+            raw = None if inside else _File(name, order, content)
+            self.files += [raw] if raw else []
             if entry.has_suffix(".ipynb"):
-                parcel.notebooks.append(_File(name, self.write(stripped(content, Limits().notebook)), order, raw))
+                self.notebooks.append(_File(name, order, stripped(content, Limits().notebook), raw))
             elif entry.has_suffix(".zip"):
                 if content.count(b"PK\1\2") > OWN_FILES:  # so begins each entry of its directory, whatever its end says
                     raise FaultError(f"it holds more than {OWN_FILES} files")
                 for each in members(io.BytesIO(content), (), OWN_FILES):
                     if each.has_suffix(".ipynb"):
-                        self._read(parcel, handed, each, inside=True)
+                        self._read(handed, each, inside=True)
         except (FaultError, MemoryError) as error:
-            parcel.faults.append(f"{visible(name[:80])}: {in_words(error)}")
-
-    def write(self, content: bytes) -> Path:
-        """Keep a file until the attempts are complete."""
-        self._count += 1
-        path = self._space / str(self._count)
-        path.write_bytes(content)
-        return path
+            self.faults.append(f"{visible(name[:80])}: {in_words(error)}")
 
 
-def gather(source: Path, exercises: Exercises, people: People, space: Path) -> tuple[list[Found], LeftOut]:
-    """Find the attempts in a download, and what is none, with the reason.
+@contextmanager
+def gathered(source: Path, exercises: Exercises, people: People) -> Iterator[tuple[dict[Who, list[Parcel]], LeftOut]]:
+    """Find out who has handed in what in a download, which is open meanwhile, and what is left out, with the reason.
 
     Args:
         source: a folder or a zip.
         exercises: those of the course.
         people: the students.
-        space: a folder for temporary files.
 
     Raises:
         CommandError: if it is no download, or does not say which exercise it is for.
     """
-    reading = _Reading(exercises.names, space)
-    reading.take(entries(source))
-    parcels = list(reading.parcels.values())
-    shared = {each.first.place for each in parcels if each.first.platform.is_shared}
-    keys = {each.first.key for each in parcels}
-    found = []
-    for parcel in parcels:
-        first = parcel.first
-        others = sorted((parcel.owners & keys) - {first.key}) if first.platform.has_stamp else []
-        try:
-            if others:
-                raise UnknownError(f"it belongs to {visible(others[0])}, who handed in other work")
-            if not first.platform.is_shared and any(first.place[: len(each)] == each for each in shared):
-                raise UnknownError("it has not the form of nbgrader's exchange, where everybody can write")
-            exercise = first.exercise or exercises.slot(first.place)
-            student = people.student(first)
-        except UnknownError as error:
-            reading.left_out.append((visible("/".join((*first.place, first.mark))), str(error)))
-            continue
-        if parcel.files or parcel.faults:
-            found.append(_attempt(student, exercise, parcel, exercises, people, reading))
-    return found, reading.left_out
+    left_out: LeftOut = []
+    parcels: dict[tuple[object, ...], Parcel] = {}
+    with ExitStack() as stack:
+        waiting = [entries(source, stack)]
+        for found in waiting:
+            for entry in found:
+                if handed := recognise(entry.above, entry.parts, exercises.names):
+                    parcels.setdefault(handed.parcel, Parcel(handed)).entries.append((handed, entry))
+                elif entry.has_suffix(".zip") and entry.path and not entry.reason:
+                    try:
+                        file = stack.enter_context(entry.open())
+                        waiting.append(iter(members(file, (*entry.above, *entry.parts), FILES)))
+                    except (FaultError, OSError) as error:
+                        left_out.append((str(entry), visible(error)))
+                elif entry.parts[-1] != STAMP:
+                    left_out.append((str(entry), entry.reason or "its path does not say whose it is"))
+        shared = {each.first.place for each in parcels.values() if each.first.platform.is_shared}
+        keys = {each.first.key for each in parcels.values()}
+        by_student: dict[Who, list[Parcel]] = {}
+        for parcel in parcels.values():
+            first = parcel.first
+            owners = {owner_of(entry.path) if entry.path else "" for _, entry in parcel.entries}
+            others = sorted((owners & keys) - {first.key}) if first.platform.has_stamp else []
+            try:
+                if others:
+                    raise UnknownError(f"it belongs to {visible(others[0])}, who handed in other work")
+                if not first.platform.is_shared and any(first.place[: len(each)] == each for each in shared):
+                    raise UnknownError("it has not the form of nbgrader's exchange, where everybody can write")
+                exercise = first.exercise or exercises.slot(first.place)
+                by_student.setdefault((people.student(first), exercise), []).append(parcel)
+            except UnknownError as error:
+                left_out.append((visible("/".join((*first.place, first.mark))), str(error)))
+        yield by_student, left_out
 
 
-def _attempt(
-    student: str, exercise: str, parcel: _Parcel, exercises: Exercises, people: People, reading: _Reading
-) -> Found:
+def attempt_of(
+    parcel: Parcel, exercise: str, exercises: Exercises, people: People
+) -> tuple[Attempt, dict[str, bytes], list[str]] | None:
+    """What was handed in at one time: the attempt, its files by the paths that they get, and what could not be read.
+
+    None if it was nothing.
+    """
+    parcel.read()
+    if not parcel.files and not parcel.faults:
+        return None
     chosen, problem = _chosen(parcel, exercise, exercises)
     first, files = parcel.first, parcel.files
-    if chosen is None or chosen.path.stat().st_size > Limits().notebook:
-        chosen = _File("", reading.write(_stand_in(problem)), int(first.order))
-    else:
-        files = [each for each in files if each.path != chosen.raw]
-        reading.left_out += [(f"{student} {exercise}", fault) for fault in parcel.faults if not problem]
+    if chosen is None or len(chosen.content) > Limits().notebook:
+        chosen = _File("", int(first.order), _stand_in(problem))
     when = time_of(first.time) or time_of(parcel.stamp) or people.when(first)
     mark = "" if first.platform.has_stamp else first.mark
-    about = Attempt(
-        digest_of([chosen.path]), first.platform.name, mark, when, when, chosen.order, bool(first.late), problem=problem
-    )
-    kept = {f"files/{_kept_as(each)}": each.path for each in files}
-    return Found(student, exercise, about, {f"{exercise}.ipynb": chosen.path, **kept})
+    digest = digest_of([chosen.content])
+    about = Attempt(digest, first.platform.name, mark, when, when, chosen.order, bool(first.late), problem=problem)
+    kept = {f"files/{_kept_as(each)}": each.content for each in files if each is not chosen.raw}
+    return about, {f"{exercise}.ipynb": chosen.content, **kept}, [] if problem else parcel.faults
 
 
-def _chosen(parcel: _Parcel, exercise: str, exercises: Exercises) -> tuple[_File | None, str]:
+def _chosen(parcel: Parcel, exercise: str, exercises: Exercises) -> tuple[_File | None, str]:
     """The notebook that was meant, if that can be said, and why it cannot be graded.
 
     Of those that can be graded it is the only one, or the only one with the right name, or the platform's latest.
     """
-    problems = {each: exercises.problem(each.path, exercise) for each in parcel.notebooks}
+    problems = {each: exercises.problem(each.content, exercise) for each in parcel.notebooks}
     sound = [each for each, problem in problems.items() if not problem]
     named = [each for each in sound if exercise in (plain_name(each.name), each.name.removesuffix(".ipynb"))]
     latest = [each for each in sound if each.order == max(every.order for every in sound)]
@@ -186,7 +165,7 @@ def _kept_as(file: _File) -> str:
     """A name for a file that a student has named; the same content has the same one."""
     suffix = Path(file.name).suffix
     name = file.name if refused(file.name) is None else f"file{suffix if suffix[1:].isalnum() else ''}"
-    return f"{digest_of([file.path])[:8]}-{name}"
+    return f"{digest_of([file.content])[:8]}-{name}"
 
 
 def _stand_in(problem: str) -> bytes:

@@ -7,14 +7,16 @@ class hears of it when a person has looked at the work and changed the `best` of
 
 from __future__ import annotations
 
-import re
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..submission.feedback import END_OF_PLACE, place_of
+from ..submission.feedback import notebook_on, page
 from .folders import Course
+from .handed_in import handed_in, with_time
 from .journal import Entry
+from .marks import Who
 from .names import visible
 from .private import replace
 
@@ -61,49 +63,38 @@ class Best:
         return asdict(self)
 
 
-def bests_of(entries: Mapping[tuple[str, str], Entry], conditions: Mapping[str, str] | None = None) -> tuple[Best, ...]:
+def bests_of(entries: Mapping[Who, Entry], conditions: Mapping[str, str] | None = None) -> tuple[Best, ...]:
     """The bests of all parts that have a count.
 
     Args:
         entries: the journal's, by student and exercise.
         conditions: those of each exercise; results of others are left out, since they may be of another task.
     """
-    found: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
-    tasks: dict[tuple[str, str, str], str] = {}
+    found: dict[tuple[str, str, str, str], dict[str, dict[str, Any]]] = {}
     for (student, exercise), entry in sorted(entries.items()):
         if conditions is not None and entry.conditions != conditions.get(exercise):
             continue
-        for graded in entry.result.get("graded", ()):
-            score = graded.get("score") or {}
-            for part in score.get("parts", ()):
+        for graded in entry.result.graded:
+            for part in graded.parts:
                 if part.get("count"):
-                    key = exercise, graded["cell"], part["name"]
-                    tasks[key] = score["task"]
-                    found.setdefault(key, {})[student] = part["count"]
+                    found.setdefault((exercise, graded.cell, graded.task, part["name"]), {})[student] = part["count"]
     bests = []
     for key, counts in found.items():
-        least = min(each["yours"] for each in counts.values())
-        students = tuple(student for student, each in counts.items() if each["yours"] == least)
-        one = counts[students[0]]
-        exercise, cell, part = key
-        bests.append(
-            Best(exercise, cell, tasks[key], part, one["unit"], least, one["best"], students, len(counts))
-        )  # fmt: skip
+        least = min(counts.values(), key=lambda each: each["yours"])
+        students = tuple(student for student, each in counts.items() if each["yours"] == least["yours"])
+        bests.append(Best(*key, least["unit"], least["yours"], least["best"], students, len(counts)))
     return tuple(bests)
 
 
-def tell(course: Course, bests: tuple[Best, ...], entries: Mapping[tuple[str, str], Entry]) -> None:
-    """Write the best of the class to the pages, each of which has a place for it in the row of the part."""
-    for student, exercise in entries:
-        theirs = [best for best in bests if best.exercise == exercise]
-        path = course.feedback(student, exercise)
+def tell(course: Course, bests: tuple[Best, ...], entries: Mapping[Who, Entry]) -> None:
+    """Write the best of the class to the pages of all who have a count."""
+    for who, entry in entries.items():
+        theirs = {(best.cell, best.part): best.told for best in bests if best.exercise == who[1]}
+        path = course.feedback(*who)
         if not theirs or not path.is_file():
             continue
         before = path.read_text(encoding="utf-8")
-        after = before
-        for best in theirs:
-            place, said = place_of(best.cell, best.part), f"; best of the class: {best.told}"
-            pattern = f"{re.escape(place)}.*?{re.escape(END_OF_PLACE)}"
-            after = re.sub(pattern, lambda _, new=f"{place}{said}{END_OF_PLACE}": new, after)  # type: ignore[misc]
+        result = with_time(entry.result, handed_in(course.submitted.joinpath(*who))[1])
+        after = page(*who, dataclasses.replace(result, shown=notebook_on(before)), theirs)
         if after != before:
             replace(path, after)

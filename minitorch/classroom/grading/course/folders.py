@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 from ....errors import CommandError
+from ...release import exercises_in
+from ..submission.preflight import DamagedError, Part, released
 from .names import refused
 
 ENTRIES = 200
@@ -23,6 +26,14 @@ class Course:
 
     submitted: Path
     exercises: Path
+
+    @classmethod
+    def at(cls, root: Path) -> Self:
+        """The course in a folder; that of its submissions is taken for it."""
+        root = root.resolve()
+        if root.name == "submitted" and not (root / "submitted").is_dir():
+            root = root.parent
+        return cls(root / "submitted", root / "exercises")
 
     @property
     def root(self) -> Path:
@@ -66,6 +77,19 @@ class Course:
         return (self.journal, self.history, self.gradebook, self.root / "autograded", self.root / "feedback")
 
 
+def read_exercise(course: Course, name: str) -> list[Part]:
+    """The cells of an exercise as it was handed out.
+
+    Raises:
+        CommandError: if it cannot be read.
+    """
+    path = course.release(name)
+    try:
+        return released(path)
+    except DamagedError as error:
+        raise CommandError(f"{path}: {error.incident.text}; `minitorch release` makes it again") from None
+
+
 @dataclass(frozen=True)
 class Submission:
     """One student's folder for one exercise."""
@@ -97,7 +121,7 @@ def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submissi
         raise CommandError(f"there is no folder {course.submitted}; collect submissions as submitted/STUDENT/EXERCISE/")
     if (course.submitted / "submitted").is_dir():  # or solutions would be graded as a student's
         raise CommandError(f"{course.submitted} is the folder of a course: grade {course.submitted / 'submitted'}")
-    exercises = sorted(path.name for path in _inside(course.exercises.resolve()) if course.release(path.name).is_file())
+    exercises = exercises_in(course.exercises)
     found: list[Submission] = []
     strays: list[Stray] = []
     for student in _inside(course.submitted):

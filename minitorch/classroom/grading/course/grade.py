@@ -7,9 +7,8 @@ counts as done when its line is in the journal; the gradebook follows the journa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -17,27 +16,26 @@ from typing import Any
 from ....errors import CommandError
 from ...own import checks_from, sources_in
 from ..cluster.client import on_cluster
-from ..collecting.submitted import note_result
-from ..exporting.after import Rules
+from ..enrolment.deadlines import Rules
+from ..exporting.standings import apply
 from ..incidents import Incident
 from ..limits import Limits
 from ..results import Graded, Result
 from ..sandbox import bubblewrap as sandbox
 from ..sandbox import groups
-from ..submission import feedback
 from ..submission.judging import JUDGE_SECONDS
 from ..submission.preflight import DamagedError, Part, released
 from ..submission.run import GradingError, task_of, with_tests
 from ..submission.worker import Job
 from .bests import bests_of, tell
 from .config import configure, lets_code_run
-from .folders import Course, Submission, submissions
+from .folders import Course, read_exercise, submissions
 from .journal import Journal
 from .keeper import Keeper
 from .keys import conditions_of
 from .local import here
-from .plan import Item, Plan, exercises_with, items, merged, planned, planned_task
-from .private import replace, tighten
+from .plan import Item, Plan, cells_of_task, looked_at, merged, planned, planned_task
+from .private import tighten
 from .progress import Progress
 from .recorder import Recorder
 from .report import Report, Row
@@ -70,98 +68,88 @@ def grade(
     Raises:
         CommandError: if grading cannot begin: no sandbox, nothing to grade, a course that does not fit.
     """
-    if not scheduler:  # or the sandbox is where the workers are, and they have no course
-        check_safety(course, safe)
-        if safe:
-            groups.prepare()
-    rules = Rules.of(course)
+    if safe and not scheduler:  # or the sandbox is where the workers are, and they have no course
+        check_safety(course)
+        groups.prepare()
+    rules = Rules.of(course.root)
     found, strays = submissions(course, only)
     releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}
-    cells: dict[str, str] = {}
-    if task:
-        checks = [part for each in releases.values() for part in each if part.is_check]
-        tasks = {part.name or "": part.task for part in checks if part.task is not None}
-        cells = exercises_with(task, releases, tasks)
-        found = [each for each in found if each.exercise in cells]
-        releases = {exercise: releases[exercise] for exercise in cells}
-    conditions = {
-        exercise: conditions_of(
-            course.release(exercise), limits, safe, tests_of(release), own_sources(course, exercise)
-        )
-        for exercise, release in releases.items()
-    }
+    cells = cells_of_task(task, releases) if task else dict.fromkeys(releases, "")
+    found = [each for each in found if each.exercise in cells]
+    releases = {exercise: releases[exercise] for exercise in cells}
+    own = {exercise: _own_sources(course, exercise) for exercise in releases}
+    conditions = {name: conditions_of(release, own[name], limits, safe) for name, release in releases.items()}
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(course.journal))
-        looked_at = items(found, conditions, journal.entries, limits.notebook)
-        plan = planned_task(looked_at, cells, releases) if task else planned(course, looked_at, again)
+        entries = journal.entries
+        items = [
+            looked_at(each, conditions[each.exercise], entries.get((each.student, each.exercise)), limits.notebook)
+            for each in found
+        ]
+        plan = planned_task(items, cells, releases) if task else planned(course, items, again)
         configure(course)
         notes = _warnings(course, tighten(*course.private))
-        recorder = stack.enter_context(Recorder(course, journal.entries))
+        recorder = stack.enter_context(Recorder(course, entries))
         for exercise, release in releases.items():
             recorder.exercise(exercise, release)
-        keeper = Keeper(journal, recorder, partial(_write, course), partial(note_result, course))
+        keeper = Keeper(course, journal, recorder)
         for item in plan.kept:
             assert item.before is not None
-            keeper.known(item, Result.from_json(item.before.result))
+            keeper.known(item, item.before.result)
         if progress is not None:
             progress.begin(len(plan.todo) + len(plan.kept), len(plan.kept))
-        todo = {item.submission: item for item in plan.todo if not item.trouble}
 
-        def done(item: Item, result: Result) -> None:
-            order = [part.name or "" for part in releases[item.submission.exercise] if part.points is not None]
-            why = "graded again" if item.before else "graded"
+        def done(item: Item, answer: dict[str, Any]) -> None:
+            release = releases[item.submission.exercise]
+            result, why = _result(answer, release), "graded again" if item.before else "graded"
             if task and item.before is not None:
-                result = merged(Result.from_json(item.before.result), result, cells[item.submission.exercise], order)
+                order = [part.name or "" for part in release if part.points is not None]
+                result = merged(item.before.result, result, cells[item.submission.exercise], order)
                 why = f"the task {task} was graded again"
-            row = keeper.done(item, result, why, bool(task))
+            row = keeper.done(item, result, why)
             if progress is not None:
                 progress.step(str(row), row.result.look)
 
         for item in plan.todo:
             if item.trouble:
-                done(item, _result({"error": item.trouble}, releases[item.submission.exercise]))
-        one_by_one = sorted(todo, key=attrgetter("exercise"))  # a sandbox is that of an exercise, and starts in seconds
-        jobs = {each: _job(course, each, releases[each.exercise], journal.seeds, limits, safe) for each in one_by_one}
+                done(item, {"error": item.trouble})
+        todo = {item.submission: item for item in plan.todo if not item.trouble}
+        jobs = {}
+        for each in sorted(todo, key=attrgetter("exercise")):  # a sandbox is that of an exercise, and starts in seconds
+            release = releases[each.exercise]
+            seconds = limits.seconds + 4 * limits.start_seconds + 30
+            seconds += JUDGE_SECONDS * sum(part.is_check for part in release)
+            about = (each.folder.resolve(), each.exercise, release, journal.seeds, limits, safe, seconds)
+            jobs[each] = Job(*about, own[each.exercise])
         if jobs and safe and not scheduler and (seen := sandbox.copies(releases)):
             raise CommandError(seen)
         grading = on_cluster(jobs, scheduler, workers) if scheduler else here(jobs, workers)
         for each, answer in stack.enter_context(grading):
-            done(todo[each], _result(answer, releases[each.exercise]))
-        bests = bests_of(journal.entries, conditions)
-        tell(course, bests, journal.entries)
+            done(todo[each], answer)
+        bests = bests_of(entries, conditions)
+        tell(course, bests, entries)
     rows = [keeper.rows[each] for each in found if each in keeper.rows]
-    notes += [
-        *journal.notes,
-        *rules.apply(course, releases),
-        *recorder.notes,
-        *_failed(journal, rows),
-        *_passed_over(plan),
-    ]
+    notes += [*journal.notes, *apply(rules, course, releases), *recorder.notes, *_left(journal, rows, plan)]
     return Report(rows, strays, notes, bests)
 
 
-def _failed(journal: Journal, rows: list[Row]) -> list[str]:
-    """Of which submissions the grader itself failed, and whether it will try again."""
-    failed = [row for row in rows if row.result.failed]
-    final = [row for row in failed if journal.entries[row.student, row.exercise].is_final]
-    again = [row for row in failed if row not in final]
-    notes = []
-    if again:
-        notes.append(f"The grader itself failed on {_names(again)}; the same command tries once more.")
-    if final:
-        notes.append(f"The grader itself failed on {_names(final)}, which stays so; `--again` tries once more.")
-    return notes
-
-
-def _passed_over(plan: Plan) -> list[str]:
-    if not plan.passed_over:
-        return []
-    names = ", ".join(" ".join(item.who) for item in plan.passed_over)
-    return [f"Not graded, since there is no result of this work whose other tasks could stay: {names}."]
-
-
-def _names(rows: Sequence[Row]) -> str:
-    return ", ".join(f"{row.student} {row.exercise}" for row in rows)
+def _left(journal: Journal, rows: list[Row], plan: Plan) -> list[str]:
+    """On which submissions the grader itself failed, whether it tries again, and what was not graded in part."""
+    failed = [(row.student, row.exercise) for row in rows if row.result.failed]
+    final = [who for who in failed if journal.entries[who].is_final]
+    again = [who for who in failed if who not in final]
+    return [
+        said.format(", ".join(map(" ".join, names)))
+        for said, names in (
+            ("The grader itself failed on {}; the same command tries once more.", again),
+            ("The grader itself failed on {}, which stays so; `--again` tries once more.", final),
+            (
+                "Not graded, since there is no result of this work whose other tasks could stay: {}.",
+                [item.who for item in plan.passed_over],
+            ),
+        )
+        if names
+    ]
 
 
 def _warnings(course: Course, readable: list[Path]) -> list[str]:
@@ -173,14 +161,12 @@ def _warnings(course: Course, readable: list[Path]) -> list[str]:
     return notes
 
 
-def check_safety(course: Course, safe: bool) -> None:
+def check_safety(course: Course) -> None:
     """See that student code can be kept from the course.
 
     Raises:
         CommandError: if it cannot.
     """
-    if not safe:
-        return
     reason = sandbox.unavailable()
     if reason is not None:
         raise CommandError(f"{reason}: {sandbox.remedy()}; {sandbox.UNSAFE}")
@@ -195,15 +181,12 @@ def read_release(course: Course, exercise: str) -> list[Part]:
     Raises:
         CommandError: if they cannot be graded.
     """
-    path = course.release(exercise)
+    path, release = course.release(exercise), read_exercise(course, exercise)
+    checks = [part for part in release if part.is_check]
+    own = checks_from(_own_sources(course, exercise), str(course.solution(exercise).parent))
     try:
-        release = released(path)
-        checks = [part for part in release if part.is_check]
-        own = checks_from(own_sources(course, exercise), str(course.solution(exercise).parent))
         if None in [task_of(part, own) for part in checks]:
             release = with_tests(release, _solution(course, exercise))
-    except DamagedError as error:
-        raise CommandError(f"{path}: {error.incident.text}; `minitorch release` makes it again") from None
     except GradingError as error:
         raise CommandError(f"{path}: {error}; correct solutions/ and run `minitorch release`") from None
     if not checks:
@@ -221,36 +204,11 @@ def _solution(course: Course, exercise: str) -> list[Part]:
         raise CommandError(f"{path}: {error.incident.text}") from None
 
 
-def own_sources(course: Course, exercise: str) -> dict[str, str]:
-    """The sources of an exercise's own checks; empty if it has none."""
+def _own_sources(course: Course, exercise: str) -> dict[str, str]:
     return sources_in(course.solution(exercise).parent)
 
 
-def tests_of(release: list[Part]) -> dict[str, str]:
-    """The sources of assert cells with their hidden tests, by `grade_id`."""
-    return {part.name or "": part.tests for part in release if part.tests is not None}
-
-
-def _job(
-    course: Course, each: Submission, release: list[Part], seeds: tuple[int, ...], limits: Limits, safe: bool
-) -> Job:
-    checks = sum(part.is_check for part in release)
-    return Job(
-        student=each.student,
-        folder=str(each.folder.resolve()),
-        exercise=each.exercise,
-        release=str(course.release(each.exercise).resolve()),
-        seeds=seeds,
-        limits=limits,
-        slot=0,
-        safe=safe,
-        seconds=limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30,
-        tests=tests_of(release),
-        own=own_sources(course, each.exercise),
-    )
-
-
-def _result(answer: dict[str, Any], release: list[Part]) -> Result:
+def _result(answer: dict[str, Any], release: Iterable[Part]) -> Result:
     """The result of a worker; a failure of the grader's is an incident, with no points yet."""
     if "fatal" in answer:
         raise CommandError(answer["fatal"])
@@ -263,10 +221,3 @@ def _result(answer: dict[str, Any], release: list[Part]) -> Result:
         if part.points is not None
     ]
     return Result(missing, [incident])
-
-
-def _write(course: Course, each: Submission, result: Result) -> None:
-    if result.text is not None:
-        replace(course.autograded(each.student, each.exercise), result.text)
-    page = result.page or feedback.page(each.student, each.exercise, result)
-    replace(course.feedback(each.student, each.exercise), page)

@@ -6,6 +6,7 @@ Two forms are read, and nothing is guessed: ISO 8601, and nbgrader's own, ``2026
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from os.path import lexists
@@ -13,6 +14,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from ..incidents import Incident
+from ..results import Result
 from ..submission.preflight import DamagedError, contents
 
 LARGEST = 100  # bytes
@@ -36,6 +38,11 @@ def handed_in(folder: Path) -> tuple[datetime | None, Incident | None]:
         return None, Incident("timestamp", damaged.incident.detail or damaged.incident.kind)
     except (ValueError, OverflowError, OSError) as error:
         return None, Incident("timestamp", str(error)[:100])
+
+
+def with_time(result: Result, wrong: Incident | None) -> Result:
+    """The result with what is wrong with the time, which is no part of the work."""
+    return replace(result, incidents=[*result.incidents, *([wrong] if wrong else [])])
 
 
 def parsed(text: str) -> datetime:

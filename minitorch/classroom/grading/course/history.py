@@ -6,7 +6,7 @@ is found by comparing the gradebook with what the history knows, and lies betwee
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +17,8 @@ from typing import Any
 from .lines import Lines
 from .marks import Mark, Who
 
+Marks = Mapping[str, Mark]
+NEW = Mark(None)
 PERSON = "a person, in formgrader"
 OTHER = "another program"
 
@@ -73,15 +75,13 @@ def program() -> str:
     return f"minitorch grade, run by {name}" if name else "minitorch grade"
 
 
-def between(before: Mark | None, after: Mark, cell: str) -> Iterator[Change]:
-    """The differences between two states of a mark."""
-    if before == after:
-        return
-    old, new = vars(before) if before else {}, vars(after)
-    empty = {"waits": False, "of": 0.0}
-    for name, value in new.items():
-        if (was := old.get(name, empty.get(name))) != value:
-            yield Change(cell, name, was, value)
+def changes(before: Marks, after: Marks) -> tuple[Change, ...]:
+    """The differences between two states of a student's marks for an exercise."""
+    found = [Change(cell, "cell", vars(mark), None) for cell, mark in before.items() if cell not in after]
+    for cell, mark in after.items():
+        old = vars(before.get(cell, NEW))
+        found += [Change(cell, name, old[name], value) for name, value in vars(mark).items() if old[name] != value]
+    return tuple(found)
 
 
 class History:
@@ -105,7 +105,7 @@ class History:
             if change.field == "cell":
                 marks.pop(change.cell, None)
             else:
-                marks[change.cell] = replace(marks.get(change.cell, Mark(None)), **{change.field: change.after})
+                marks[change.cell] = replace(marks.get(change.cell, NEW), **{change.field: change.after})
         self.marks[who] = marks
         if event.seen is not None:
             self.seen[who] = event.seen

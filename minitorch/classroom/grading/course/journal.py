@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ....errors import CommandError
@@ -19,10 +19,11 @@ from ..results import Result
 from .history import now
 from .lines import Lines
 from .marks import Who
-from .private import opened
+from .private import lock, opened
 from .trouble import holder
 
 SEEDS = 3
+SEED_BITS = 128  # of each; fewer could be guessed by whoever tries out what inputs they make
 ATTEMPTS = 2
 """How often a submission is graded when the grader itself fails; then a person has to look at it."""
 
@@ -34,41 +35,39 @@ class Entry:
     Attributes:
         conditions: a digest of the release, the checks and the limits.
         work: a digest of what was handed in.
-        result: as `Result.to_json` gives it.
+        result: the points, reasons and incidents.
         attempt: the number of times that exactly this was tried.
         at: when, in UTC.
     """
 
     conditions: str
     work: str
-    result: dict[str, Any]
+    result: Result
     attempt: int = 1
     at: str = ""
 
     @property
-    def failed(self) -> bool:
-        """Whether the grader itself failed."""
-        return any(each["kind"] == "grader" for each in self.result["incidents"])
-
-    @property
     def is_final(self) -> bool:
         """Whether it is not tried again by itself."""
-        return not self.failed or self.attempt >= ATTEMPTS
+        return not self.result.failed or self.attempt >= ATTEMPTS
 
 
-class Journal:
+class Journal(ExitStack):
     """The journal of a course: a context manager, since only one process may write it; `read` only looks at it.
 
     Attributes:
         seeds: of the hidden inputs.
-        entries: the last of each submission.
+        entries: the last of each student and exercise.
+        by_work: the last of each work that was ever graded, by student, exercise and `keys.work_of`.
         notes: which lines are damaged.
     """
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self.path = path
         self.seeds: tuple[int, ...] = ()
         self.entries: dict[Who, Entry] = {}
+        self.by_work: dict[tuple[str, str, str], Entry] = {}
         self.notes: list[str] = []
 
     def read(self) -> Self:
@@ -81,52 +80,39 @@ class Journal:
         if "seeds" in line:
             self.seeds = tuple(map(int, line["seeds"]))
             return
-        line = {"conditions": line.get("key"), "work": line.get("key"), **line}  # an earlier version, graded again
-        entry = Entry(line["conditions"], line["work"], line["result"], line.get("attempt", 1), line.get("at", ""))
-        Result.from_json({"seconds": 0.0, **entry.result})  # which refuses what is none
+        result = Result.from_json({"seconds": 0.0, **line["result"]})
+        about = {name: line[name] for name in ("conditions", "work", "attempt", "at") if name in line}
+        # A line of an earlier version has other digests, or none, and is graded again.
+        entry = Entry(**{"conditions": "", "work": "", **about}, result=result)
         self.entries[line["student"], line["exercise"]] = entry
+        if not result.failed:
+            self.by_work[line["student"], line["exercise"], entry.work] = entry
 
     def __enter__(self) -> Self:
-        self._lock = opened(self.path, os.O_RDWR)
-        try:
-            _lock(self._lock)
+        handle = opened(self.path, os.O_RDWR)
+        with ExitStack() as stack:
+            stack.callback(os.close, handle)
+            try:
+                lock(handle)
+            except BlockingIOError:
+                who = holder(self.path)
+                raise CommandError(f"another process is grading this course: {who} has {self.path} open") from None
             self.read()
             if not self.seeds:
-                self.seeds = tuple(1 + secrets.randbelow(2**31 - 1) for _ in range(SEEDS))
-                self._write({"seeds": self.seeds})
+                self._write({"seeds": [secrets.randbits(SEED_BITS) for _ in range(SEEDS)]})
                 if self.entries:
                     self.notes.append(
                         "The hidden seeds were lost with that line, and new ones are drawn: what is graded now meets "
                         "other inputs than what was graded before. `--again` grades all with the same."
                     )
-        except BlockingIOError:
-            os.close(self._lock)
-            raise CommandError(
-                f"another process is grading this course: {holder(self.path)} has {self.path} open"
-            ) from None
-        except BaseException:
-            os.close(self._lock)
-            raise
+            self.push(stack.pop_all())
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        os.close(self._lock)
 
     def add(self, who: Who, entry: Entry) -> None:
         """Note that a submission is done; when this returns it is on the disk."""
-        student, exercise = who
-        self.entries[who] = entry
-        self._write({"student": student, "exercise": exercise, **vars(entry), "at": entry.at or now()})
+        about = {**vars(entry), "result": entry.result.to_json(), "at": entry.at or now()}
+        self._write({"student": who[0], "exercise": who[1], **about})
 
-    def _write(self, entry: dict[str, Any]) -> None:
-        self._lines.add([entry])
-
-
-def _lock(file: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _write(self, line: dict[str, Any]) -> None:
+        self._lines.add([line])
+        self._take(line)

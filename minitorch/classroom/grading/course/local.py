@@ -1,14 +1,14 @@
 """Jobs on this machine: worker processes that do one submission after the other, and nothing of them is left.
 
-`Answers` is all that the run of a course knows of where jobs are done; `cluster.client` gives the same.
+`Answers` is all that the run of a course knows of where jobs are done; `cluster.client` hands them out in the same way.
 """
 
 from __future__ import annotations
 
 import os
 import queue
-from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -20,6 +20,37 @@ from .folders import Submission
 
 Answers = Iterator[tuple[Submission, dict[str, Any]]]
 """Submissions as they are done, each with the answer of `Worker.do`."""
+LOOK_SECONDS = 5.0  # between two looks at the room there is, if nothing is done meanwhile
+
+
+def handed_out(
+    jobs: Mapping[Submission, Job],
+    room: Callable[[], int],
+    submit: Callable[[Job], Future[Any]],
+    answer: Callable[[Future[Any]], dict[str, Any]] = Future.result,
+) -> Answers:
+    """Hand jobs out, and yield the answers as they come.
+
+    Few are on their way at a time, so that an interruption finds few waiting. The next one is handed out before an
+    answer is given away: no worker waits while pages and points are written.
+    """
+    waiting = iter(jobs.items())
+    running: dict[Future[Any], Submission] = {}
+    done: list[tuple[Submission, Future[Any]]] = []
+    while True:
+        for each, job in islice(waiting, max(0, room() - len(running))):
+            try:
+                running[submit(job.loaded())] = each
+            except OSError as error:
+                yield each, {"error": f"reading it: {error}"[:500]}
+        if done:
+            each, future = done.pop()
+            yield each, answer(future)
+        elif running:
+            found = wait(running, LOOK_SECONDS, FIRST_COMPLETED).done
+            done += [(running.pop(future), future) for future in found]
+        else:
+            return
 
 
 @contextmanager
@@ -27,11 +58,9 @@ def here(jobs: Mapping[Submission, Job], workers: int | None = None) -> Iterator
     """Do jobs in as many worker processes as asked for, by default one for each processor; slots are given here."""
     with ExitStack() as stack:
         count = max(1, min(workers or default_workers(), len(jobs)))
-        free: queue.Queue[tuple[int, Worker]] = queue.Queue()
-        if jobs:
-            first = os.getpid() * sandbox.SLOTS
-            for slot in range(first, first + count):
-                free.put((slot, stack.enter_context(Worker())))
+        free: queue.SimpleQueue[tuple[int, Worker]] = queue.SimpleQueue()
+        for slot in range(count if jobs else 0):
+            free.put((os.getpid() * sandbox.SLOTS + slot, stack.enter_context(Worker())))
         pool = stack.enter_context(ThreadPoolExecutor(count))
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
 
@@ -42,18 +71,7 @@ def here(jobs: Mapping[Submission, Job], workers: int | None = None) -> Iterator
             finally:
                 free.put((slot, worker))
 
-        def each_as_it_comes() -> Answers:
-            # Few are handed out at a time, so that an interruption finds none waiting. The next one is handed out
-            # before an answer is given away: no worker waits while pages and points are written.
-            waiting = iter(jobs.items())
-            running = {pool.submit(one, job): each for each, job in islice(waiting, count)}
-            while running:
-                for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    each = running.pop(done)
-                    running |= {pool.submit(one, job): after for after, job in islice(waiting, 1)}
-                    yield each, done.result()
-
-        yield each_as_it_comes()
+        yield handed_out(jobs, lambda: count, lambda job: pool.submit(one, job))
 
 
 def default_workers() -> int:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from ....errors import CommandError
+from ..incidents import Incident
 from ..results import Result
-from ..submission.preflight import Part
+from ..submission.preflight import Part, read
 from .folders import Course, Submission
+from .handed_in import handed_in
 from .journal import Entry
 from .keys import work_of
 from .marks import Who
@@ -24,18 +27,22 @@ class Item:
     Attributes:
         submission: the folder.
         conditions: a digest of those under which it would be graded now.
-        work: a digest of what is in the folder now.
         before: its last line in the journal.
-        attempt: the number of the attempt, if it is graded now.
+        work: a digest of what is in the folder now.
+        when: when it was handed in, if that is known.
+        wrong: what is wrong with the time.
         trouble: why the folder could not be looked at; empty if it could.
+        attempt: the number of the attempt, if it is graded now.
     """
 
     submission: Submission
     conditions: str
-    work: str
     before: Entry | None
-    attempt: int = 1
+    work: str = ""
+    when: datetime | None = None
+    wrong: Incident | None = None
     trouble: str = ""
+    attempt: int = 1
 
     @property
     def who(self) -> Who:
@@ -57,79 +64,60 @@ class Plan:
     passed_over: list[Item] = field(default_factory=list)
 
 
-def items(
-    found: Iterable[Submission], conditions: Mapping[str, str], entries: Mapping[Who, Entry], largest: int
-) -> list[Item]:
-    """Look at each submission's folder.
-
-    Args:
-        found: the submissions.
-        conditions: of each exercise.
-        entries: of the journal.
-        largest: number of bytes of the largest notebook that is graded.
-    """
-    made = []
-    for each in found:
-        before = entries.get((each.student, each.exercise))
-        try:
-            work, trouble = work_of(each.folder, largest), ""
-        except Exception as error:  # whatever it is, it is this submission's alone
-            work, trouble = "", f"looking at its folder: {type(error).__name__}: {error}"
-        made.append(Item(each, conditions[each.exercise], work, before, 1, trouble))
-    return made
+def looked_at(each: Submission, conditions: str, before: Entry | None, largest: int) -> Item:
+    """Look at a submission's folder; notebooks may have this many bytes without their outputs."""
+    item = Item(each, conditions, before)
+    try:
+        when, wrong = handed_in(each.folder)
+        return replace(item, work=work_of(read(each.folder, each.exercise, largest)), when=when, wrong=wrong)
+    except Exception as error:  # whatever it is, it is this submission's alone
+        return replace(item, trouble=f"looking at its folder: {type(error).__name__}: {error}")
 
 
-def planned(course: Course, looked_at: Iterable[Item], again: bool) -> Plan:
+def planned(course: Course, items: Iterable[Item], again: bool) -> Plan:
     """Everything that is not known, or `again` everything; a failure of the grader's twice, and then no more."""
     plan = Plan()
-    for item in looked_at:
-        page = course.feedback(*item.who)
+    for item in items:
         before = item.before
         if again or before is None or not item.is_known:
             plan.todo.append(item)
-        elif before.failed and not before.is_final:
-            plan.todo.append(_retried(item, before))
-        elif before.failed or page.exists():
+        elif not before.is_final:
+            plan.todo.append(replace(item, attempt=before.attempt + 1))
+        elif before.result.failed or course.feedback(*item.who).exists():
             plan.kept.append(item)
         else:
             plan.todo.append(item)
     return plan
 
 
-def _retried(item: Item, before: Entry) -> Item:
-    return replace(item, attempt=before.attempt + 1)
-
-
 # --- one task alone ----------------------------------------------------------------------------------------------
 
 
-def exercises_with(task: str, releases: Mapping[str, list[Part]], names: Mapping[str, str]) -> dict[str, str]:
+def cells_of_task(task: str, releases: Mapping[str, list[Part]]) -> dict[str, str]:
     """The graded cell of a task, by exercise.
 
     Args:
         task: its name (`eager.unbroadcast`, or the last part of it), or that of its cell with or without `-check`.
         releases: the cells of each exercise.
-        names: the task of each graded cell.
 
     Raises:
         CommandError: if no exercise has it, or one has several.
     """
     found: dict[str, str] = {}
-    for exercise, release in releases.items():
-        for part in release:
-            cell = part.name or ""
-            name = names.get(cell, "") if part.is_check else ""
-            if part.is_check and task in (cell, cell.removesuffix("-check"), name, name.rpartition(".")[2]):
-                if exercise in found:
-                    raise CommandError(f"{task} could be {found[exercise]} or {cell} of {exercise}: name the cell")
-                found[exercise] = cell
+    checks = [(exercise, part) for exercise, release in releases.items() for part in release if part.is_check]
+    for exercise, part in checks:
+        cell, name = part.name or "", part.task or ""
+        if task in (cell, cell.removesuffix("-check"), name, name.rpartition(".")[2]):
+            if exercise in found:
+                raise CommandError(f"{task} could be {found[exercise]} or {cell} of {exercise}: name the cell")
+            found[exercise] = cell
     if not found:
-        cells = [part.name or "" for release in releases.values() for part in release if part.is_check]
-        raise CommandError(f"there is no task {task}; there is {', '.join(dict.fromkeys(cells))}")
+        cells = dict.fromkeys(part.name or "" for _, part in checks)
+        raise CommandError(f"there is no task {task}; there is {', '.join(cells)}")
     return found
 
 
-def planned_task(looked_at: Iterable[Item], cells: Mapping[str, str], releases: Mapping[str, list[Part]]) -> Plan:
+def planned_task(items: Iterable[Item], cells: Mapping[str, str], releases: Mapping[str, list[Part]]) -> Plan:
     """The submissions of which one task can be graded anew, while all else stays as it was recorded.
 
     That needs a result of this very work. Whatever has changed since, or was never graded, is passed over.
@@ -138,15 +126,15 @@ def planned_task(looked_at: Iterable[Item], cells: Mapping[str, str], releases: 
         CommandError: if other tasks of the exercise have changed, too.
     """
     plan = Plan()
-    for item in looked_at:
+    for item in items:
         exercise = item.submission.exercise
-        if item.before is None or item.before.failed or item.before.work != item.work or item.trouble:
+        if item.before is None or item.before.result.failed or item.before.work != item.work or item.trouble:
             plan.passed_over.append(item)
             continue
-        known = {each["cell"]: each["of"] for each in item.before.result["graded"]}
-        others = {part.name: part.points for part in releases[exercise] if part.points is not None}
+        known = {each.cell: each.of for each in item.before.result.graded}
+        others = {part.name or "": part.points for part in releases[exercise] if part.points is not None}
         differing = [cell for cell in known.keys() | others.keys() if known.get(cell) != others.get(cell)]
-        if changed := sorted(str(cell) for cell in differing if cell != cells[exercise]):
+        if changed := sorted(cell for cell in differing if cell != cells[exercise]):
             raise CommandError(
                 f"{exercise} has changed in {', '.join(changed)} since {item.who[0]} was graded: grade without --task"
             )

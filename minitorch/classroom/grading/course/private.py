@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 FILE, FOLDER = 0o600, 0o700
@@ -36,6 +35,19 @@ def opened(path: Path, flags: int) -> int:
     return handle
 
 
+def lock(handle: int) -> None:
+    """Keep other processes from locking the same file or folder, as long as it is open.
+
+    Raises:
+        BlockingIOError: if another one has it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which goes with the process, killed or not
+
+
 def folder(path: Path) -> None:
     """See that a folder is there; those that are made are their owner's alone."""
     missing = []
@@ -53,21 +65,13 @@ def tighten(*paths: Path) -> list[Path]:
         What others can still read, because it belongs to them.
     """
     kept = []
-    for path in (each for top in paths for each in _below(top)):
+    for path in (each for top in paths for each in (top, *top.rglob("*"))):  # which goes into no link
         try:
-            mode = os.lstat(path).st_mode
+            mode = path.lstat().st_mode
             if not stat.S_ISLNK(mode) and mode & OTHERS:
-                os.chmod(path, stat.S_IMODE(mode) & ~OTHERS)
+                path.chmod(stat.S_IMODE(mode) & ~OTHERS)
+        except FileNotFoundError:
+            continue
         except OSError:
-            kept.append(Path(path))
+            kept.append(path)
     return kept
-
-
-def _below(top: Path) -> Iterator[str]:
-    if not os.path.lexists(top):
-        return
-    yield str(top)
-    if top.is_symlink():
-        return
-    for place, folders, files in os.walk(top):
-        yield from (os.path.join(place, name) for name in (*folders, *files))

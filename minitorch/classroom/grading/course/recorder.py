@@ -8,17 +8,15 @@ gave are the gradebook's alone, and stay as long as the cell does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Self
 
 from ..results import Result
 from ..submission.preflight import Part
 from .folders import Course
 from .gradebook import Book
-from .history import OTHER, PERSON, Change, Event, History, between, now, program
+from .history import OTHER, PERSON, Change, Event, History, changes, now, program
 from .journal import Entry
 from .ledger import Cells, Ledger
 from .marks import Mark, Who
@@ -26,7 +24,7 @@ from .marks import Mark, Who
 CHANGED = "the exercise was changed"
 
 
-class Recorder:
+class Recorder(ExitStack):
     """The gradebook and its history, while they are written; a context manager.
 
     Attributes:
@@ -36,6 +34,7 @@ class Recorder:
     """
 
     def __init__(self, course: Course, entries: Mapping[Who, Entry]) -> None:
+        super().__init__()
         self.course = course
         self.ledger = Ledger.read(course.gradebook)
         self.history = History(course.history)
@@ -43,20 +42,11 @@ class Recorder:
         self._book: Book | None = None
         self.history.add(noticed(self.ledger, self.history, entries, _changed_at(course)))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._book is not None:
-            self._book.close()
-
     @contextmanager
     def _writing(self) -> Iterator[Book]:
         """The gradebook, opened when there is something to write; nothing of what fails is kept."""
         if self._book is None:
-            self._book = Book(self.course.gradebook)
+            self._book = self.enter_context(closing(Book(self.course.gradebook)))
         with self._book.transaction():
             yield self._book
 
@@ -74,11 +64,8 @@ class Recorder:
             return
         events = []
         for who, marks in new.items():
-            gone = [cell for cell in theirs[who] if cell not in marks]
-            changes = [Change(cell, "cell", vars(theirs[who][cell]), None) for cell in gone]
-            changes += [each for cell, mark in marks.items() for each in between(theirs[who].get(cell), mark, cell)]
-            if changes:
-                events.append(Event(now(), program(), *who, tuple(changes), CHANGED))
+            if found := changes(theirs[who], marks):
+                events.append(Event(now(), program(), *who, found, CHANGED))
         self._lament(name, theirs, new)
         self.history.add(events)  # first, since points that a person gave are nowhere else
         with self._writing() as book:
@@ -138,9 +125,9 @@ class Recorder:
                 book.record(who, after, handed_in)
             self.ledger.marks[who] = after
             self.ledger.handed_in[who] = handed_in or self.ledger.handed_in.get(who)
-        changes = [each for cell, mark in after.items() for each in between(before.get(cell), mark, cell)]
-        if changes or last != seen:
-            self.history.add([Event(now(), program(), *who, tuple(changes), why, seen=seen)])
+        found = changes(before, after)
+        if found or last != seen:
+            self.history.add([Event(now(), program(), *who, found, why, seen=seen)])
 
 
 def _asking(result: Result) -> str:
@@ -173,12 +160,10 @@ def noticed(ledger: Ledger, history: History, entries: Mapping[Who, Entry], chan
     last = {(event.student, event.exercise): event.why for event in history.events}
     found: list[Event] = []
     for who in sorted(ledger.marks.keys() | history.marks.keys()):
-        marks, known = ledger.marks.get(who, {}), history.marks.get(who, {})
-        changes = [each for cell, mark in marks.items() for each in between(known.get(cell), mark, cell)]
-        changes += [Change(cell, "cell", vars(mark), None) for cell, mark in known.items() if cell not in marks]
-        ours = _points_of(entries.get(who))
+        marks, entry = ledger.marks.get(who, {}), entries.get(who)
+        ours = {each.cell: each.points for each in entry.result.graded} if entry else {}
         by: dict[str, list[Change]] = {}
-        for change in changes:
+        for change in changes(history.marks.get(who, {}), marks):
             author = _author(change, marks.get(change.cell), ours)
             if author == OTHER and last.get(who) == CHANGED:  # written down, and killed before it was done
                 author = program()
@@ -188,7 +173,7 @@ def noticed(ledger: Ledger, history: History, entries: Mapping[Who, Entry], chan
     return found
 
 
-def _author(change: Change, mark: Mark | None, ours: dict[str, Any]) -> str:
+def _author(change: Change, mark: Mark | None, ours: dict[str, float]) -> str:
     if change.field in ("person", "extra"):
         return PERSON
     if mark is None or (change.field == "program" and mark.program is not None):
@@ -196,10 +181,6 @@ def _author(change: Change, mark: Mark | None, ours: dict[str, Any]) -> str:
     if change.field == "waits":
         return program() if mark.waits else PERSON
     return program()
-
-
-def _points_of(entry: Entry | None) -> dict[str, Any]:
-    return {each["cell"]: each["points"] for each in entry.result["graded"]} if entry else {}
 
 
 def _changed_at(course: Course) -> str:

@@ -6,29 +6,55 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
+from ..enrolment.deadlines import IN_TIME, Penalty
 from ..results import Result
 from .bests import Best
 from .folders import Stray
-from .marks import Mark
+from .journal import Entry
+from .ledger import Ledger
+from .marks import Mark, Who
 from .names import visible
+
+if TYPE_CHECKING:
+    from ..collecting.attempts import Attempt
 
 
 @dataclass(frozen=True)
 class Row:
-    """A student's result for an exercise."""
+    """A student's result for an exercise, as every report and every export sees it.
+
+    Attributes:
+        student, exercise: whose it is, and for what.
+        result: points, reasons and incidents, as the grader found them.
+        marks: the points in the gradebook, by cell; a person may have given others.
+        penalty: for being late.
+        attempt: the attempt that was graded, if it was collected.
+    """
 
     student: str
     exercise: str
     result: Result
-    marks: Mapping[str, Mark] | None = None
-    penalty: float = 0.0
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+    penalty: Penalty = IN_TIME
+    attempt: Attempt | None = None
+
+    @classmethod
+    def read(cls, who: Who, ledger: Ledger, entry: Entry | None) -> Self:
+        """What gradebook and journal say of a submission."""
+        result = entry.result if entry else Result()
+        return cls(*who, result, ledger.marks[who], Penalty(ledger.penalties.get(who, 0.0)))
+
+    @property
+    def waits(self) -> bool:
+        """Whether formgrader says that a person has still to give points or to look."""
+        return any(mark.waits for mark in self.marks.values())
 
     @property
     def look(self) -> bool:
         """Whether a person has still to look at its incidents."""
-        return self.result.look and (not self.marks or any(mark.waits for mark in self.marks.values()))
+        return self.result.look and (self.waits or not self.marks)
 
     @property
     def is_undecided(self) -> bool:
@@ -37,8 +63,13 @@ class Row:
 
     @property
     def score(self) -> str:
-        """The points that count, in words; none as long as they are unknown."""
+        """The points in words; none as long as they are unknown."""
         return f"{'?' if self.is_undecided else f'{self.points:g}'}/{self.of:g}"
+
+    @property
+    def counts(self) -> float:
+        """The points that count: less what being late costs."""
+        return max(0.0, self.points - self.penalty.points)
 
     @property
     def kinds(self) -> Counter[str]:
@@ -47,7 +78,7 @@ class Row:
 
     @property
     def points(self) -> float:
-        """The points that count: those in the gradebook, where a person may have given others than the checks."""
+        """The points that were earned, or that a person gave."""
         return sum(mark.points for mark in self.marks.values()) if self.marks else self.result.points
 
     @property
@@ -58,8 +89,7 @@ class Row:
     @property
     def by_hand(self) -> dict[str, float]:
         """The points that a person gave, extra credit included, by cell."""
-        marks = (self.marks or {}).items()
-        return {cell: mark.points for cell, mark in marks if mark.is_by_hand}
+        return {cell: mark.points for cell, mark in self.marks.items() if mark.is_by_hand}
 
     def __str__(self) -> str:
         return f"{self.student} {self.exercise} {self.score}" + (f"  {', '.join(self.kinds)}" if self.kinds else "")

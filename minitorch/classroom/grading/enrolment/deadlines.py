@@ -33,7 +33,7 @@ from zoneinfo import ZoneInfo
 
 from ....errors import CommandError
 from ..course.names import visible
-from .roster import folded, roster_of, students_of, twins
+from .roster import Roster, folded, roster_of, students_of, twins
 
 FILE = "deadlines.toml"
 KEEPS = ("latest", "best")
@@ -93,6 +93,9 @@ class Penalty:
             return "in time"
         late = f"{self.days} day{'s' if self.days > 1 else ''} late"
         return f"{late}{' (assumed)' if self.assumed else ''}: {self.points:g} points less"
+
+
+IN_TIME = Penalty()
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,29 @@ def deadlines_of(course: Path, students: Collection[str] | None = None) -> Deadl
     except (OSError, ValueError, OverflowError) as error:
         raise CommandError(f"{path}: {error}") from None
     return found
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Who is in a course, if it has a roster, and until when work is due."""
+
+    deadlines: Deadlines
+    roster: Roster | None
+
+    @classmethod
+    def of(cls, course: Path, roster: str | None = None, is_begun: bool = True) -> Rules:
+        """Those in the folder of a course.
+
+        Args:
+            course: the folder.
+            roster: a file that is the roster in place of the one there.
+            is_begun: whether students without a roster are known by now: those who have handed in something.
+
+        Raises:
+            CommandError: if they cannot be read, or name somebody who is not known.
+        """
+        people = roster_of(course, roster)
+        return cls(deadlines_of(course, people.by_student if people else None if is_begun else ()), people)
 
 
 def _known(name: str, names: Collection[str], what: str, place: str) -> None:

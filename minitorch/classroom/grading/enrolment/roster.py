@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ....errors import CommandError
 from ..course.names import refused, visible
-from ..sheets import Sheet, is_formula, read_sheet
+from ..sheets import is_formula, read_sheet
 
 FILE = "roster.csv"
 
@@ -30,6 +30,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "login": ("login", "sis login id"),
     "number": ("number", "id number", "sis user id"),
 }
+IN_CANVAS = COLUMNS | {"student": ("student id", "student_id"), "canvas": ("canvas", "canvas id", "id")}
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def read_roster(path: Path) -> Roster:
         CommandError: if it cannot be read, has no column that is understood, or names somebody twice or unsafely.
     """
     sheet = read_sheet(path)
-    columns = columns_of(sheet)
+    columns = sheet.columns(IN_CANVAS if "Section" in sheet.header else COLUMNS)
     if not {"student", "name", "last", "email"} & columns.keys():
         known = ", ".join(each for names in COLUMNS.values() for each in names)
         raise CommandError(f"{path} has no column for a student's name; the columns that are understood are {known}")
@@ -162,16 +163,6 @@ def is_no_student(row: Sequence[str]) -> bool:
     """Whether a row of Canvas's gradebook is about the columns, or its made-up student."""
     first = row[0].strip()
     return first in ("Points Possible", "Student, Test", "Test Student") or "Manual Posting" in row
-
-
-def columns_of(sheet: Sheet) -> dict[str, int]:
-    """The column of each field that a sheet has."""
-    headings = [heading.strip().casefold() for heading in sheet.header]
-    if "section" in headings and "id" in headings:  # Canvas's gradebook
-        headings[headings.index("id")] = "canvas id"
-    return {
-        field: headings.index(name) for field, names in COLUMNS.items() for name in reversed(names) if name in headings
-    }
 
 
 def _person(fields: dict[str, str], place: str) -> Person:

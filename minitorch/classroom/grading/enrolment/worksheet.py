@@ -75,9 +75,7 @@ def read_worksheet(path: Path, names: Mapping[str, str] | None = None) -> Worksh
         CommandError: if it is none.
     """
     sheet = read_sheet(path)
-    headings = [name.strip().casefold() for name in sheet.header]
-    wanted = {heading: (names or {}).get(english, english).casefold() for heading, english in HEADINGS.items()}
-    columns = {heading: headings.index(name) for heading, name in wanted.items() if name in headings}
+    columns = sheet.columns({name: ((names or {}).get(english, english),) for name, english in HEADINGS.items()})
     if "identifier" not in columns and sheet.rows and all(number_of(row[0]) for row in sheet.rows):
         columns["identifier"] = 0  # it is the first one in every language
     if "identifier" not in columns:

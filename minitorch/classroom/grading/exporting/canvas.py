@@ -15,8 +15,7 @@ from pathlib import Path
 from ....errors import CommandError
 from ..enrolment.roster import is_no_student, letters
 from ..sheets import Sheet, plain, read_sheet
-from .filled import Filling, number
-from .people import Students
+from .filled import Filling, Students, number
 
 
 def fill_canvas(path: Path, filling: Filling, students: Students) -> tuple[Sheet, list[str]]:

@@ -1,14 +1,15 @@
-"""Points as cells of a platform's file, and what an instructor has to know about them before they are published."""
+"""Points as cells of a platform's file, whose row is whose, and what to know before points are published."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from ....errors import CommandError
-from .standings import Standing, Standings
+from ..course.report import Row
+from ..enrolment.roster import Person, Roster, folder_name
+from .standings import Standings
 
 EXCUSED = ("EX", "N/A")  # grades of Canvas that are none: excused, and not assigned to this student
 
@@ -43,7 +44,7 @@ class Filling:
         """Return a cell: the points, if there are any, or else what is there.
 
         Args:
-            student: whose, if that is known.
+            student: whose; None for somebody who is not in the course, whose cell stays as it is.
             exercise: for what.
             before: what is there.
             possible: the platform's maximum.
@@ -51,90 +52,66 @@ class Filling:
         Raises:
             CommandError: if that is another than ours, and nobody asked for scaling.
         """
-        self.met.add(student or "")
-        standing = self.found.graded.get((student or "", exercise))
-        if standing is None:
+        if student is None:
+            return before
+        self.met.add(student)
+        row = self.found.graded(student, exercise)
+        if row is None:
             if before or not self.choices.zero or self.found.has_work(student, exercise):
                 return before
             self.zeros += 1
             return "0"
         if before in EXCUSED:
-            self.notes.append(
-                f"{student} {exercise} stays {before}, though there are {number(standing.points)} points."
-            )
+            self.notes.append(f"{student} {exercise} stays {before}, though there are {number(row.counts)} points.")
             return before
         self.count += 1
-        return number(standing.points * self._scale(possible, standing))
+        return number(row.counts * self._scale(possible, row))
 
-    def _scale(self, possible: str, standing: Standing) -> float:
+    def _scale(self, possible: str, row: Row) -> float:
         try:
             theirs = float(possible.replace(",", "."))
         except ValueError:
             return 1.0
-        if abs(theirs - standing.of) < 1e-6:
+        if abs(theirs - row.of) < 1e-6:
             return 1.0
-        if not self.choices.scale or not standing.of:
+        if not self.choices.scale or not row.of:
             raise CommandError(
-                f"{standing.exercise} gives {standing.of:g} points, and the platform has {theirs:g} for it: "
+                f"{row.exercise} gives {row.of:g} points, and the platform has {theirs:g} for it: "
                 "change that, or add --scale to have points scaled"
             )
-        return theirs / standing.of
+        return theirs / row.of
 
+    def said(self, exercises: Sequence[str], has_cells: bool) -> tuple[list[str], bool]:
+        """Return what an instructor should know before points are published, and whether everybody has some there.
 
-@dataclass(frozen=True)
-class Export:
-    """What was written: files, the number of points in them, those who were late, and notes for a person to read.
-
-    `is_complete` says whether everybody who handed something in has points there.
-    """
-
-    written: list[Path]
-    count: int
-    late: list[Standing]
-    notes: list[str]
-    is_complete: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        late = [
-            {"student": each.student, "exercise": each.exercise, "earned": each.earned, "points": each.points}
-            | {"penalty": each.penalty.points, "days": each.penalty.days, "assumed": each.penalty.assumed}
-            for each in self.late
+        Args:
+            exercises: those that are exported.
+            has_cells: whether there are cells, and not pages.
+        """
+        rows = [row for row in self.found.rows.values() if row.exercise in exercises]
+        undecided = [row for row in rows if row.is_undecided]
+        graded = [row for row in rows if not row.is_undecided]
+        lost = [row for row in graded if has_cells and row.student not in self.met]
+        waiting = [" ".join(who) for who in self.found.waiting if who[1] in exercises]
+        nothing = "left empty" if has_cells else "without points"
+        notes = [
+            said.format(", ".join(names))
+            for said, names in (
+                (f"Not graded yet, and {nothing}: {{}}. `minitorch grade` goes on.", waiting),
+                (
+                    f"{nothing.capitalize()} until a person has looked, since an incident took all points: {{}}.",
+                    _names(undecided),
+                ),
+                ("A person has still to look at: {}.", _names([row for row in graded if row.waits])),
+                ("With points, but not in the file: {}.", _names(lost)),
+            )
+            if names
         ]
-        return {"written": [str(path) for path in self.written], "count": self.count, "late": late, "notes": self.notes}
-
-    def __str__(self) -> str:
-        lines = [f"{self.count} written to {', '.join(map(str, self.written))}"]
-        lines += ["", "Late:"] if self.late else []
-        lines += [
-            f"  {each.student} {each.exercise}: {each.earned:g} earned, {each.penalty}, {each.points:g} count"
-            for each in self.late
-        ]
-        return "\n".join([*lines, *(line for note in self.notes for line in ("", note))])
+        return [*self.found.notes, *notes, *self.notes], not (waiting or lost or (has_cells and undecided))
 
 
-def notes(found: Standings, exercises: Sequence[str], met: set[str] | None) -> Iterator[str]:
-    """Yield what an instructor should know before the points of some exercises are published.
-
-    Args:
-        found: all points.
-        exercises: those that are exported.
-        met: the students that the file has a row for; None for pages, which have no cells.
-    """
-    by_hand = [who for who, each in found.graded.items() if each.by_hand]
-    lost = [who for who in found.graded if met is not None and who[0] not in met]
-    nothing = "without points" if met is None else "left empty"
-    for whose, said in (
-        (found.waiting, f"Not graded yet, and {nothing}: {{}}. `minitorch grade` goes on."),
-        (
-            found.undecided,
-            nothing.capitalize() + " until a person has looked, since an incident took all points: {}.",
-        ),
-        (by_hand, "A person has still to look at: {}."),
-        (lost, "With points, but not in the file: {}."),
-    ):
-        if names := [" ".join(who) for who in sorted(whose) if who[1] in exercises]:
-            yield said.format(", ".join(names))
+def _names(rows: Sequence[Row]) -> list[str]:
+    return [f"{row.student} {row.exercise}" for row in rows]
 
 
 def number(points: float) -> str:
@@ -142,8 +119,40 @@ def number(points: float) -> str:
     return f"{round(points, 2):g}"
 
 
-def comment(standing: Standing | None) -> str:
+def comment(row: Row | None) -> str:
     """Return a sentence about a penalty; empty if there is none."""
-    if standing is None or not standing.penalty.days:
+    if row is None or not row.penalty.days:
         return ""
-    return f"{number(standing.earned)} points were earned; {standing.penalty}, so {number(standing.points)} count."
+    return f"{number(row.points)} points were earned; {row.penalty}, so {number(row.counts)} count."
+
+
+MARKS = {"canvas": re.compile(r"_(\d+)_\d+_$"), "moodle": re.compile(r"_(\d+)_assignsubmission_file_?$")}
+"""Where a platform's number of a person is in the mark of an attempt."""
+
+
+class Students:
+    """The students of a course, by whatever a platform knows of them."""
+
+    def __init__(self, roster: Roster | None, found: Standings) -> None:
+        self._roster = roster
+        self._names = {student for student, _ in (*found.rows, *found.waiting)}
+        self._known: dict[tuple[str, str], str] = {}
+        for row in found.rows.values():
+            for platform, pattern in MARKS.items():
+                if row.attempt is not None and (number := pattern.search(row.attempt.mark)):
+                    self._known[platform, number[1]] = row.student
+
+    def find(
+        self, name: str, canvas: str = "", login: str = "", number: str = "", email: str = "", moodle: str = ""
+    ) -> str | None:
+        """The student with these names and numbers, as far as a platform gives them.
+
+        None for somebody who is not on the roster. Without one it is "" for whoever has handed in nothing.
+        """
+        if known := self._known.get(("canvas", canvas)) or self._known.get(("moodle", moodle)):
+            return known
+        if self._roster is not None:
+            person: Person | None = self._roster.find(name, canvas=canvas, login=login, number=number, email=email)
+            return person.student if person else None
+        guesses = (login, number, email, "" if canvas else folder_name(name))  # as collecting names folders
+        return next((each for each in guesses if each in self._names), "")

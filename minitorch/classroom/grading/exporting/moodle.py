@@ -16,8 +16,7 @@ from ..course.names import visible
 from ..enrolment.roster import Roster
 from ..enrolment.worksheet import read_worksheet
 from ..sheets import Sheet, plain
-from .filled import Filling, comment
-from .people import Students
+from .filled import Filling, Students, comment
 from .standings import Standings
 
 READ = ("identifier", "grade", "comments")  # columns that Moodle reads
@@ -45,15 +44,15 @@ def fill_worksheet(path: Path, filling: Filling, students: Students) -> tuple[Sh
     for row in work.sheet.rows:
         person = work.participant(row)
         student = students.find(person.name, number=person.number, email=person.email, moodle=person.key)
-        standing = filling.found.graded.get((student or "", exercise))
+        graded = filling.found.graded(student, exercise)
         filled = [cell if index in known else plain(cell) for index, cell in enumerate(row)]
         if work.cell(row, "changeable").casefold() == "no":
             filling.met.add(student or "")
-            filling.notes += [f"Moodle does not let the grade of {student} be changed."] if standing else []
+            filling.notes += [f"Moodle does not let the grade of {student} be changed."] if graded else []
         else:
             filled[grade] = filling.cell(student, exercise, row[grade].strip(), work.cell(row, "maximum"))
             if comments is not None and not row[comments].strip():
-                filled[comments] = comment(standing)
+                filled[comments] = comment(graded)
         rows.append(filled)
     return replace(work.sheet, rows=rows), [exercise]
 
@@ -83,8 +82,7 @@ def grade_import(roster: Roster | None, filling: Filling) -> tuple[Sheet, list[s
             raise CommandError(f"`{visible(person.email)}` of {person.student} is no e-mail address")
         row = [person.email, person.number, plain(person.name)]
         for exercise in found.exercises:
-            said = comment(found.graded.get((person.student, exercise)))
-            row += [filling.cell(person.student, exercise), said]
+            row += [filling.cell(person.student, exercise), comment(found.graded(person.student, exercise))]
         rows.append(row)
     return Sheet(header, rows), list(found.exercises)
 

@@ -1,47 +1,29 @@
-"""Each student's points for an exercise, out of the gradebook, with what is taken for being late."""
+"""Each student's points for an exercise, out of the gradebook, with what is taken for being late.
+
+Penalties are entered into the gradebook, so that formgrader and `nbgrader export` show the same as `minitorch export`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 from ....errors import CommandError
-from ..collecting.attempts import Attempt, current
+from ..collecting.attempts import ABOUT, current
+from ..collecting.collect import absent
 from ..course.folders import Course
+from ..course.gradebook import Book
 from ..course.handed_in import handed_in
 from ..course.journal import Journal
+from ..course.keys import work_of
 from ..course.ledger import Ledger
 from ..course.marks import Who
+from ..course.names import visible
 from ..course.report import Row
-from ..enrolment.deadlines import Deadlines, Penalty
-from ..results import Result
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A student's points for an exercise.
-
-    Attributes:
-        student, exercise: whose they are, and for what.
-        earned, of: as graded, and as many as there are.
-        penalty: for being late.
-        by_hand: whether a person has still to look at it.
-        attempt: the attempt that was graded, if it was collected.
-    """
-
-    student: str
-    exercise: str
-    earned: float
-    of: float
-    penalty: Penalty
-    by_hand: bool = False
-    attempt: Attempt | None = None
-
-    @property
-    def points(self) -> float:
-        """What counts."""
-        return max(0.0, self.earned - self.penalty.points)
+from ..enrolment.deadlines import FILE, Deadlines, Rules
+from ..limits import Limits
+from ..submission.preflight import read
 
 
 @dataclass(frozen=True)
@@ -50,28 +32,28 @@ class Standings:
 
     Attributes:
         exercises: their names.
-        graded: those with points.
-        undecided: those without, for a reason that a person has still to look at.
-        waiting: those without that are not graded yet.
+        rows: those that are graded, in order.
+        waiting: the work that is not graded yet, or whose time is not known.
+        notes: why it is not known.
     """
 
     exercises: tuple[str, ...]
-    graded: dict[Who, Standing]
-    undecided: dict[Who, Standing]
+    rows: dict[Who, Row]
     waiting: tuple[Who, ...]
+    notes: tuple[str, ...] = ()
 
-    @property
-    def all(self) -> list[Standing]:
-        """All that were graded, in order."""
-        return [each for _, each in sorted({**self.graded, **self.undecided}.items())]
+    def graded(self, student: str | None, exercise: str) -> Row | None:
+        """The row of a student who has points; None also if they are not known before a person has looked."""
+        row = self.rows.get((student or "", exercise))
+        return None if row is None or row.is_undecided else row
 
-    def has_work(self, student: str | None, exercise: str) -> bool:
-        """Whether a student has handed in something that has no points yet: that is never 0."""
-        return (student, exercise) in self.waiting or (student, exercise) in self.undecided
+    def has_work(self, student: str, exercise: str) -> bool:
+        """Whether a student has handed in something, graded or not."""
+        return (student, exercise) in self.rows or (student, exercise) in self.waiting
 
     def maximum(self, exercise: str) -> float:
         """The points that an exercise can give."""
-        return max((each.of for each in self.all if each.exercise == exercise), default=0.0)
+        return max((each.of for each in self.rows.values() if each.exercise == exercise), default=0.0)
 
 
 def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) -> Standings:
@@ -87,38 +69,59 @@ def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) ->
     """
     if not course.gradebook.is_file():
         raise CommandError(f"there is no {course.gradebook}: `minitorch grade {course.submitted}` makes it")
-    marks = {
-        who: each for who, each in Ledger.read(course.gradebook).marks.items() if each and (not only or who[1] in only)
-    }
-    exercises = sorted({exercise for _, exercise in marks})
+    ledger, entries = Ledger.read(course.gradebook), Journal(course.journal).read().entries
+    marked = sorted(who for who, marks in ledger.marks.items() if marks and (not only or who[1] in only))
+    exercises = tuple(sorted({exercise for _, exercise in marked}))
     if strange := [name for name in only if name not in exercises]:
         raise CommandError(f"nothing was graded for {strange[0]}")
-    entries = Journal(course.journal).read().entries
-    graded: dict[Who, Standing] = {}
-    undecided: dict[Who, Standing] = {}
-    waiting = set(_handed_in(course, exercises))
-    for who, cells in marks.items():
-        attempt, when = _attempt(course, *who)
-        if attempt is not None and attempt.points is None:
+    folders = [each for name in exercises for each in course.submitted.glob(f"[!.]*/{name}") if each.is_dir()]
+    rows, notes = {}, []
+    for who in marked:
+        folder = course.submitted.joinpath(*who)
+        try:
+            attempt, entry = current(course.root, *who, folder), entries.get(who)
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            notes.append(f"What was collected of {' '.join(who)} cannot be read ({visible(error)}): mend {ABOUT}.")
+            continue
+        if attempt and (entry is None or entry.work != work_of(read(folder, who[1], Limits().notebook))):
             continue  # another attempt was graded than the one that counts now
-        row = Row(*who, Result.from_json(entries[who].result) if who in entries else Result(), cells)
-        penalty = deadlines.penalty(*who, when, attempt is not None and attempt.late, row.points, row.of)
-        by_hand = any(mark.waits for mark in cells.values())
-        standing = Standing(*who, row.points, row.of, penalty, by_hand, attempt)
-        (undecided if row.is_undecided else graded)[who] = standing
-        waiting.discard(who)
-    return Standings(tuple(exercises), graded, undecided, tuple(sorted(waiting)))
+        row = replace(Row.read(who, ledger, entry), attempt=attempt)
+        when, is_late = (handed_in(folder)[0], False) if attempt is None else (attempt.first, attempt.late)
+        rows[who] = replace(row, penalty=deadlines.penalty(*who, when, is_late, row.points, row.of))
+    waiting = sorted({(each.parent.name, each.name) for each in folders} - rows.keys())
+    return Standings(exercises, rows, tuple(waiting), tuple(notes))
 
 
-def _handed_in(course: Course, exercises: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for exercise in exercises:
-        for folder in course.submitted.glob(f"*/{exercise}"):
-            if folder.is_dir() and not folder.parent.name.startswith("."):
-                yield folder.parent.name, exercise
+def apply(rules: Rules, course: Course, exercises: Iterable[str]) -> list[str]:
+    """Enter penalties into the gradebook; returns notes on who was late and who handed in nothing."""
+    exercises = list(exercises)
+    before = Ledger.read(course.gradebook)
+    if before.marks and ((course.root / FILE).is_file() or any(before.penalties.values())):
+        enter_penalties(course, standings(course, rules.deadlines))
+    late: dict[str, list[str]] = {exercise: [] for exercise in exercises}
+    for (student, exercise), points in sorted(Ledger.read(course.gradebook).penalties.items()):
+        if points and exercise in late:
+            late[exercise].append(f"{student} {-points:g}")
+    return [
+        f"Being late costs points in {exercise}, which the table has not taken off: {', '.join(costs)}."
+        for exercise, costs in late.items()
+        if costs
+    ] + [
+        f"Nothing was handed in for {exercise} by {', '.join(missing)}."
+        for exercise, missing in absent(course, rules.roster, exercises).items()
+        if missing
+    ]
 
 
-def _attempt(course: Course, student: str, exercise: str) -> tuple[Attempt | None, datetime | None]:
-    """The attempt that lies in `submitted/`, and when it was handed in."""
-    folder = course.submitted / student / exercise
-    attempt = current(course.root, student, exercise, folder)
-    return attempt, handed_in(folder)[0] if attempt is None else attempt.first
+def enter_penalties(course: Course, found: Standings) -> None:
+    """Make the penalties in the gradebook those of the rules; points stay as they are."""
+    before = Ledger.read(course.gradebook).penalties
+    changed = {
+        who: row.penalty.points
+        for who, row in found.rows.items()
+        if not row.is_undecided and abs(row.penalty.points - before.get(who, 0.0)) > 1e-9
+    }
+    if changed:
+        with closing(Book(course.gradebook)) as book, book.transaction():
+            for who, points in changed.items():
+                book.penalise(who, points)

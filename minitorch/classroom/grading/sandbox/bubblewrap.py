@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ..limits import Limits
 from . import shown
-from .image import PROGRAMS, Contents
+from .image import PROGRAMS, SETTINGS, Contents
 
 IMAGE = shown.COURSE / "image.zip"  # where our own files are found inside
 HOME = Path("/home/student")
@@ -33,7 +33,6 @@ MEMORY = (Path("/dev/shm"), Path("/tmp"), HOME)  # what student code may write t
 # The least uid that no distribution gives to anything (after the containers' in systemd's UIDs-GIDs.md).
 FIRST_UID = 1_879_048_192
 
-ANYWHERE = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 SLOTS = 64  # for one run; another run has others, because a user's processes are counted together
 
 SEARCH = """
@@ -50,7 +49,7 @@ UNSAFE = "--unsafe runs the students' code with your rights: it can read your fi
 
 @dataclass(frozen=True)
 class Sandbox:
-    """How to start a kernel: under bubblewrap, or (``safe=False``) as a plain process.
+    """How to start a fork server under bubblewrap.
 
     ``slot`` tells submissions apart that run at the same time, in this run or in another one on the same machine;
     ``contents`` are those of the image.
@@ -58,13 +57,12 @@ class Sandbox:
 
     limits: Limits
     slot: int = 0
-    safe: bool = True
     contents: Contents = field(default_factory=Contents)
 
     @property
     def uid(self) -> int | None:
         """The user that student code becomes if the grader is root; None if it stays who it is, in a user namespace."""
-        return spare_uid(self.slot) if self.safe and os.geteuid() == 0 else None
+        return spare_uid(self.slot) if os.geteuid() == 0 else None
 
     @property
     def name(self) -> str:
@@ -76,7 +74,7 @@ class Sandbox:
 
         Args:
             control: the descriptor of the socket.
-            image: the descriptor of the file; without a sandbox it is read by its path (see `surroundings`).
+            image: the descriptor of the file.
         """
         mounted = f"size={self.limits.disk},nr_inodes={self.limits.files},mode=1777"
         options = {
@@ -86,14 +84,9 @@ class Sandbox:
             "folders": dict.fromkeys(map(str, MEMORY), mounted),
             "uid": self.uid,
             "checks": self.contents.checks,
-            "caged": self.safe,
         }
         program = ["-P", "-m", f"{PROGRAMS}.fork_server", json.dumps(options)]
-        return [*self.bubblewrap(image), str(EXECUTABLE), *program] if self.safe else [sys.executable, *program]
-
-    def surroundings(self, image: str) -> dict[str, str]:
-        """The environment variables of the command: none, so that nothing of the grader's can be read inside."""
-        return {} if self.safe else {"HOME": str(Path.home()), **ANYWHERE, **os.environ, "PYTHONPATH": image}
+        return [*self.bubblewrap(image), str(EXECUTABLE), *program]
 
     def resources(self) -> dict[str, int]:
         """The resource limits of each process, by their names in the module `resource`."""
@@ -170,7 +163,7 @@ def environment() -> dict[str, str]:
         "LD_LIBRARY_PATH": str(shown.PYTHON / "lib"),
         "PATH": f"{EXECUTABLE.parent}:/usr/bin:/bin",
     }
-    return {**places, "PYTHONPATH": str(IMAGE), "PYTHONUSERBASE": str(shown.COURSE), "LANG": "C.UTF-8", **ANYWHERE}
+    return {**places, "PYTHONPATH": str(IMAGE), "PYTHONUSERBASE": str(shown.COURSE), "LANG": "C.UTF-8", **SETTINGS}
 
 
 def _show(path: Path, place: Path) -> Iterable[str]:

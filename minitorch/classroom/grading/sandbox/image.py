@@ -17,13 +17,15 @@ import marshal
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
+from operator import or_
 from pathlib import Path
 from types import CodeType, ModuleType
 
 from ...asks.needs import Needs
+from ...own import PACKAGED, Checks
 from ...parts import NAME, PACKAGE, definition, kept, modules, withheld_names
 
 INSIDE = Path(__file__).resolve().with_name("inside")
@@ -31,6 +33,7 @@ PROGRAMS = "grading_sandbox"  # the package of the programs in `inside`, as it i
 CLASSROOM = f"{NAME}.classroom"
 CHECKS = f"{CLASSROOM}.checks"
 ASKS = f"{CLASSROOM}.asks"
+SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # of its processes
 OWN = "checks"  # the module of an exercise's own checks
 ALWAYS = {CLASSROOM, f"{CLASSROOM}.withheld", ASKS}
 ALWAYS |= {f"{ASKS}.{each}" for each in ("ask", "garbage", "limit", "needs", "nodes", "plain", "recording")}
@@ -63,6 +66,14 @@ class Contents:
     def checks(self) -> str:
         """The module of the checks, as cells know it."""
         return OWN if OWN in self.files else CHECKS
+
+
+def contents(tasks: Iterable[str | None], checks: Checks = PACKAGED) -> Contents:
+    """The contents of the image for an exercise whose cells ask for some tasks: the asks, and what these need."""
+    wanted = checks.tasks if checks.sources else set(tasks)
+    asks = [task.ask for name, task in checks.tasks.items() if name in wanted]
+    rooms = [] if checks.sources else sorted({ask.name.partition(".")[0] for ask in asks})
+    return Contents(reduce(or_, [ask.needs for ask in asks]) if asks else Needs(), tuple(rooms), checks.inside)
 
 
 def image(contents: Contents, place: str) -> bytes:

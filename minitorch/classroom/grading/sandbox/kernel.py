@@ -7,8 +7,9 @@ import select
 import signal
 import socket
 import struct
-from contextlib import suppress
-from typing import Any, Self
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import Any
 
 from ..incidents import Incident
 from . import usage
@@ -22,7 +23,7 @@ CREDENTIALS = struct.Struct("3i")  # process, user, group (the manual page unix(
 
 
 class Kernel:
-    """A running submission; a context manager, at whose end nothing of it is left.
+    """A running submission; when it is closed nothing of it is left.
 
     Attributes:
         channel: the socket for frames, which `receiver` reads.
@@ -34,97 +35,76 @@ class Kernel:
     def __init__(self, server: ForkServer) -> None:
         self.sandbox = server.sandbox
         self.limits = server.sandbox.limits
-        ours, theirs = socket.socketpair()
-        self._leash, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        if self.sandbox.safe:
+        self._open, self.cells = True, 0
+        with ExitStack() as stack:
+            self.channel, theirs = socket.socketpair()
+            self._leash, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._leash.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.raw, raw = os.pipe()
-        os.set_blocking(self.raw, False)
-        self.channel = ours
-        self.sources: list[Any] = [ours, self.raw]
-        self._handle: int | None = None
-        self._watch: usage.Watch | None = None
-        self._group: Group | None = None
-        self._open = True
-        self.cells = 0
-        try:
-            with theirs, its:
+            self.raw, raw = os.pipe()
+            os.set_blocking(self.raw, False)
+            for close in (self.channel.close, self._leash.close, partial(os.close, self.raw)):
+                stack.callback(close)
+            with theirs, its, os.fdopen(raw, "wb"):
                 server.copy(theirs, its, raw)
-            os.close(raw)
-            self._meet()
-        except BaseException:
-            self.close()
-            raise
-        self.receiver = Receiver(ours, self.limits.message, self.limits.received)
+            self.pid = self._met()
+            self._handle = os.pidfd_open(self.pid)
+            stack.callback(os.close, self._handle)
+            self._group: Group | None = group_for(f"{self.sandbox.name}-{self.pid}", self.pid, self.limits)
+            if self._group is not None:
+                stack.callback(self._group.remove)
+            self._leash.send(b"g")
+            self._watch = usage.Watch(self.pid, self.limits, self._end)
+            self._watch.start()
+            self._stack = stack.pop_all()
+        self.sources: list[Any] = [self.channel, self.raw]
+        self.receiver = Receiver(self.channel, self.limits.message, self.limits.received)
 
-    def _meet(self) -> None:
+    def _met(self) -> int:
         """Learn which process it is, by what the system says of the sender."""
         self._leash.settimeout(self.limits.start_seconds)
         try:
             said, about, _, _ = self._leash.recvmsg(32, socket.CMSG_SPACE(CREDENTIALS.size))
         except (TimeoutError, ConnectionError):
             said, about = b"", []
-        if not said.startswith(STARTED):
+        if said != STARTED:
             raise StartError("a copy of the sandbox's first process did not start")
-        self.pid = int(said.removeprefix(STARTED))
-        if self.sandbox.safe:
-            self.pid = CREDENTIALS.unpack(about[0][2])[0]
-            self._handle = os.pidfd_open(self.pid)
-            self._group = group_for(f"{self.sandbox.name}-{self.pid}", self.pid, self.limits)
-            self._watch = usage.Watch(self.pid, self.limits, self._end)
-            self._watch.start()
-        self._leash.send(b"g")
+        number: int = CREDENTIALS.unpack(about[0][2])[0]
+        return number
 
     @property
     def incident(self) -> Incident | None:
         """The limit that it has exceeded, all cells taken together."""
-        found = self._watch.incident if self._watch else None
-        return found or (self._group.exceeded() if self._group else None)
+        return self._watch.incident or (self._group.exceeded() if self._group else None)
 
     @property
     def is_alive(self) -> bool:
         """Whether it still runs."""
-        ended = self._handle is not None and select.select([self._handle], [], [], 0)[0]
+        ended = self._open and select.select([self._handle], [], [], 0)[0]
         return self._open and self.incident is None and not ended
 
     def _end(self) -> None:
-        if self._handle is not None:
-            signal.pidfd_send_signal(self._handle, signal.SIGKILL)  # with the first of a namespace all others end
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        signal.pidfd_send_signal(self._handle, signal.SIGKILL)  # with the first of a namespace all others end
 
     def close(self) -> None:
         """End it, and give back what it has taken here. It is called once."""
         self.kill()
-        for each in (self.channel, self._leash):
-            each.close()
-        os.close(self.raw)
-        if self._handle is not None:
-            os.close(self._handle)
+        self._stack.close()
 
     def kill(self) -> None:
         """End all of its processes; when this returns they have ended."""
         if not self._open:
             return
         self._open = False
-        if self._watch is not None:
-            self._watch.stop()
-            self._watch.join()
-        if self._handle is not None:
-            with suppress(ProcessLookupError):
-                self._end()
-            select.select([self._handle], [], [], END_SECONDS)
+        self._watch.stop()
+        self._watch.join()
+        with suppress(ProcessLookupError):
+            self._end()
+        select.select([self._handle], [], [], END_SECONDS)
         self._leash.close()
-        if self._group is not None:
-            self._group.remove()
 
     def leftovers(self) -> list[str]:
         """Names of the processes that student code has started and that still run."""
-        return usage.names(self.pid) if self.sandbox.safe else []
+        return usage.names(self.pid)
 
     def interrupt(self) -> None:
         """Interrupt the cell that runs."""

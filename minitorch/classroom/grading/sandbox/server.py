@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import tempfile
-from typing import Self
+from contextlib import ExitStack
 
 from .bubblewrap import IMAGE, Sandbox
 from .image import image
@@ -17,29 +17,31 @@ class StartError(Exception):
     """A process that did not start: a fault of this machine, never of a submission."""
 
 
-class ForkServer:
+class ForkServer(ExitStack):
     """A running fork server; a context manager, at whose end nothing of it is left."""
 
     def __init__(self, sandbox: Sandbox) -> None:
+        super().__init__()
         self.sandbox = sandbox
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ready = False
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  it has no name, so nothing is left of it
-        # Without a sandbox there may be a system that has no unnamed files that can be opened again.
-        self._image = tempfile.TemporaryFile() if sandbox.safe else tempfile.NamedTemporaryFile(suffix=".zip")  # noqa: SIM115
-        place = str(IMAGE) if sandbox.safe else str(self._image.name)
-        self._image.write(image(sandbox.contents, place))
-        self._image.seek(0)
+        # These have no names, so nothing is left of them.
+        self._complaints = self.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        packed = self.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        packed.write(image(sandbox.contents, str(IMAGE)))
+        packed.seek(0)
         with theirs:
             self.process = subprocess.Popen(
-                sandbox.command(theirs.fileno(), self._image.fileno()),
+                sandbox.command(theirs.fileno(), packed.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
-                pass_fds=[theirs.fileno(), *([self._image.fileno()] if sandbox.safe else [])],
-                env=sandbox.surroundings(place),
+                pass_fds=[theirs.fileno(), packed.fileno()],
+                env={},  # nothing of the grader's can be read inside
                 start_new_session=True,
             )
+        for end in (self.process.wait, self.process.kill, self.control.close):
+            self.callback(end)
 
     def wait(self) -> None:
         """Wait until it has imported everything.
@@ -73,13 +75,3 @@ class ForkServer:
             socket.send_fds(self.control, [b"n"], [channel.fileno(), leash.fileno(), raw])
         except OSError as error:
             raise StartError(f"the sandbox has ended: {self.complaint() or error}") from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.control.close()
-        self.process.kill()
-        self.process.wait()
-        self._complaints.close()
-        self._image.close()

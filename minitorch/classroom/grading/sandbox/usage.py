@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from ..incidents import Incident
@@ -18,17 +18,6 @@ from ..limits import MIB, Limits
 SECONDS = 0.25  # between two looks; raising it costs less, and lets a submission exceed a limit for longer
 MAPPING = 320  # bytes of the kernel's records of a mapping that has a page (Linux 6.18: 235 of one that has none)
 SHARE = 0.75  # of the limit of processes, at which a submission is stopped: before its own kernel cannot start a thread
-
-
-@dataclass
-class Usage:
-    """Of a submission at one moment: processes, threads, open files, bytes of its own and of the kernel's for it."""
-
-    processes: int = 0
-    threads: int = 0
-    descriptors: int = 0
-    resident: int = 0
-    kernel: int = 0
 
 
 def processes(first: int) -> list[str]:
@@ -44,24 +33,24 @@ def processes(first: int) -> list[str]:
         return []
 
 
-def usage(first: int) -> Usage:
-    """What all processes of a submission use together."""
-    found = Usage()
+def usage(first: int) -> Counter[str]:
+    """What all processes of a submission use together: threads, open files, bytes of its own and of the kernel's."""
+    found: Counter[str] = Counter()
     for folder in processes(first):
         with suppress(OSError, ValueError):  # it has ended
             # The first thread may have ended before the others, and then tells nothing.
             threads = [f"{folder}/task/{name}" for name in os.listdir(f"{folder}/task")]
-            found.processes += 1
-            found.threads += len(threads)
+            found["processes"] += 1
+            found["threads"] += len(threads)
             tell = (
                 (each, dict(line.split(":", 1) for line in _text(f"{each}/status").splitlines())) for each in threads
             )
             thread, about = next(((each, about) for each, about in tell if "VmRSS" in about), ("", {}))
             if thread:
-                found.descriptors += _descriptors(thread, about)
+                found["descriptors"] += _descriptors(thread, about)
                 resident, swapped, tables = (int(about[name].split()[0]) << 10 for name in ("VmRSS", "VmSwap", "VmPTE"))
-                found.resident += resident + swapped
-                found.kernel += tables + MAPPING * _mappings(thread)
+                found["resident"] += resident + swapped
+                found["kernel"] += tables + MAPPING * _mappings(thread)
     return found
 
 
@@ -98,12 +87,12 @@ def excess(first: int, limits: Limits) -> Incident | None:
     """The limit that a submission exceeds, as an incident."""
     now = usage(first)
     most = SHARE * limits.processes
-    if now.processes > most or now.threads > most:
-        return Incident("processes", f"{max(now.processes, now.threads)} processes and threads")
-    if now.descriptors > limits.descriptors:
-        return Incident("files", f"{now.descriptors} open files")
-    most = limits.memory - now.kernel
-    if now.resident > most and proportional(first) > most:
+    if now["processes"] > most or now["threads"] > most:
+        return Incident("processes", f"{max(now['processes'], now['threads'])} processes and threads")
+    if now["descriptors"] > limits.descriptors:
+        return Incident("files", f"{now['descriptors']} open files")
+    most = limits.memory - now["kernel"]
+    if now["resident"] > most and proportional(first) > most:
         return Incident("memory", f"more than {limits.memory // MIB} MiB")
     return None
 

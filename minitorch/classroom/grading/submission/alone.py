@@ -25,12 +25,10 @@ from typing import Any
 from ..incidents import Incident
 from ..limits import Limits
 from ..sandbox import shown
-from ..sandbox.image import PROGRAMS, Contents, image
+from ..sandbox.image import PROGRAMS, SETTINGS, Contents, image
 from ..sandbox.inside.channel import READY
 from ..sandbox.receiver import Receiver
 from ..sandbox.server import StartError
-
-SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Process:
@@ -59,7 +57,7 @@ class Process:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 cwd=folder / "home",
-                env={**os.environ, **SETTINGS, "PYTHONPATH": str(folder / "image.zip")},
+                env={**os.environ, **SETTINGS, "MPLBACKEND": "agg", "PYTHONPATH": str(folder / "image.zip")},
                 start_new_session=True,
             )
             try:

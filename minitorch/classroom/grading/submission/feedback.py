@@ -8,28 +8,32 @@ it, because they never were in the notebook.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from markupsafe import Markup, escape
+import mistune
+from markupsafe import Markup
 
 from ...checks.score import Count
 from ..pages import render
 from ..plain import plain
 from ..results import Graded, Result
-from .markdown import html_of
 
 SHOWN = 20_000  # characters of one output
 NOTEBOOK = "<h2>The notebook, as it was run</h2>"
-END_OF_PLACE = "<!--/best-->"
+END = "</body></html>\n"
+NOTHING: Mapping[tuple[str, str], int] = MappingProxyType({})
 
 
-def page(student: str, exercise: str, result: Result) -> str:
+def page(student: str, exercise: str, result: Result, bests: Mapping[tuple[str, str], int] = NOTHING) -> str:
     """Return the feedback as an HTML page.
 
     Args:
         student: the student's name, as the folder says it.
         exercise: the name of the exercise.
-        result: what came of the submission.
+        result: what came of the submission, with its notebook as HTML.
+        bests: of the class, by cell and part.
     """
     by_hand = sum(each.of for each in result.graded if each.manual)
     total = f"{result.points:g} of {result.of:g} points"
@@ -43,39 +47,43 @@ def page(student: str, exercise: str, result: Result) -> str:
         heading=exercise,
         student=student,
         total=total,
-        rows=[row for each in result.graded for row in _rows(each)],
+        rows=[row for each in result.graded for row in _rows(each, bests)],
         incidents=result.incidents,
-        notebook=Markup(NOTEBOOK),
-        noted={each.cell for each in result.incidents if each.cell},
-        cells=None if result.notebook is None else [_cell(cell) for cell in result.notebook["cells"]],
+        notebook=Markup(result.shown),
     )
 
 
-def _rows(graded: Graded) -> list[dict[str, Any]]:
-    """Return the row of a task and those of its parts. Where a part has a count, there is a place for the best one."""
-    parts = (graded.score or {}).get("parts", [])
+def notebook_on(page: str) -> str:
+    """Return the notebook of a page as HTML; no text of a student's can be its heading, or end it."""
+    _, heading, rest = page.partition(NOTEBOOK)
+    return f"{heading}{rest.removesuffix(END)}"
+
+
+def notebook(result: Result) -> str:
+    """Return the notebook of a result as HTML; empty if nothing could be run."""
+    if result.notebook is None:
+        return ""
+    noted = {each.cell for each in result.incidents if each.cell}
+    cells = [_cell(cell) for cell in result.notebook["cells"]]
+    return render("notebook", heading=Markup(NOTEBOOK), cells=cells, noted=noted)
+
+
+def _rows(graded: Graded, bests: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
+    """Return the row of a task and those of its parts."""
+    parts = graded.parts
     if graded.points >= graded.of:
         parts = [part for part in parts if part.get("count")]
-    task = graded.score["task"] if graded.score else graded.cell
-    rows = [{"kind": "task", **vars(graded), "name": task, "reason": "" if parts else graded.reason, "place": ""}]
+    rows = [
+        {"kind": "task", **vars(graded), "name": graded.task, "reason": "" if parts else graded.reason, "best": None}
+    ]
     for part in parts:
         counted = part.get("count")
         reason = part["reason"] or (str(Count(**counted)) if counted else "")
-        place = Markup(place_of(graded.cell, part["name"]) + END_OF_PLACE) if counted else ""
-        rows.append({"kind": "part", "manual": False, **part, "reason": reason, "place": place})
+        best = bests.get((graded.cell, part["name"])) if counted else None
+        rows.append({"kind": "part", "manual": False, **part, "reason": reason, "best": best})
     for row in rows:
         row["mark"] = "?" if row["manual"] else "✓" if row["points"] == row["of"] else "✗"
     return rows
-
-
-def place_of(cell: str, part: str) -> str:
-    """Return the mark where the best of the class stands: a comment, so no text of a student's can be one.
-
-    Example:
-        >>> place_of("plan-check", "few bytes")
-        '<!--best plan-check few bytes-->'
-    """
-    return f"<!--best {escape(plain(cell))} {escape(plain(part)).replace('--', '')}-->"
 
 
 def _cell(cell: dict[str, Any]) -> dict[str, Any]:
@@ -105,3 +113,29 @@ def _output(output: dict[str, Any]) -> tuple[str, str] | None:
 
 def _text(text: str) -> str:
     return text[:SHOWN] + ("\n..." if len(text) > SHOWN else "")
+
+
+class _Renderer(mistune.HTMLRenderer):
+    """As usual, but for what would lead away from the page."""
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        return text
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        return text
+
+
+_markdown: Any = mistune.create_markdown(renderer=_Renderer(escape=True), plugins=["table"])
+
+
+def html_of(text: str) -> str:
+    """Return a text in Markdown as HTML that can be put on a page: no tags but those of its own form, no links.
+
+    The texts are the instructor's, and those of students between fences (`autograded.verbatim`), which is where they
+    stay: HTML is escaped in both.
+
+    Example:
+        >>> print(html_of("*one* <script>, [two](https://example.org)"), end="")
+        <p><em>one</em> &lt;script&gt;, two</p>
+    """
+    return str(_markdown(text))

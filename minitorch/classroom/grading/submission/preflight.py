@@ -18,14 +18,19 @@ from typing import Any
 
 from ...assertions import imported_tasks, task_named
 from ..incidents import Incident
+from ..limits import MIB
 
 Cell = dict[str, Any]
+Files = dict[str, "bytes | Incident"]
+"""Notebooks by their paths in a folder: the content without outputs, or why it could not be read."""
 
 EXAMPLE = "example"
 """The tag of a cell that shows what the engine does, and is not run when work is graded: what it uses is not there."""
 
 FILE_BYTES = 100_000_000
 """Bytes of a file with its outputs, which are dropped. Raising it lets a submission take as much memory for a while."""
+BYTES = 64 * MIB
+"""Of a submission's notebooks together. Raising it lets students send more to another machine of a cluster."""
 ENTRIES = 300
 """Entries of a submission's folders that are looked at; no exercise asks for more than a few."""
 DEPTH = 8
@@ -101,29 +106,45 @@ def _released(cell: Cell, imported: Mapping[str, str]) -> Part:
     return replace(part, task=task_named(source, imported)) if part.is_check else part
 
 
-def find(folder: Path, exercise: str, names: set[str], largest: int) -> tuple[Any, list[Incident]]:
-    """The submitted notebook of a folder as plain data, and what was wrong with the file.
+def read(folder: Path, exercise: str, largest: int) -> Files:
+    """The notebooks of a folder that could be meant: the one with the right name, or if there is none, all of them.
 
     Args:
         folder: where the student's files are; nothing outside of it is opened.
         exercise: the name that the notebook should have.
+        largest: number of bytes of the largest notebook that is read, without its outputs.
+    """
+    right = folder / f"{exercise}.ipynb"
+    found: Files = {}
+    left = BYTES
+    for path in [right] if os.path.lexists(right) else notebooks(folder):
+        try:
+            content: bytes | Incident = read_stripped(path, min(largest, left))
+        except DamagedError as damaged:
+            content = damaged.incident
+        left -= len(content) if isinstance(content, bytes) else 0
+        found[str(path.relative_to(folder))] = content
+    return found
+
+
+def find(files: Files, exercise: str, names: set[str]) -> tuple[Any, list[Incident]]:
+    """The notebook that was handed in, as plain data, and what was wrong with its name.
+
+    Args:
+        files: as `read` gives them.
+        exercise: the name that the notebook should have.
         names: the `grade_id` of each cell, by which the notebook is known if it has another name.
-        largest: number of bytes of the largest file that is opened.
 
     Raises:
         DamagedError: if there is nothing to be graded.
     """
-    right = folder / f"{exercise}.ipynb"
-    if os.path.lexists(right):
-        return load(right, largest), []
-    others = notebooks(folder)
-    if not others:
+    if not files:
         raise DamagedError("missing-notebook")
-    if len(others) > 1:
-        others = [path for path in others if _is_meant(path, names, largest)]
-    if len(others) != 1:
-        raise DamagedError("several-notebooks", f"{len(others)} of them have cells of this exercise")
-    return load(others[0], largest), [Incident("renamed", str(others[0].relative_to(folder)))]
+    meant = [name for name, content in files.items() if len(files) == 1 or _is_meant(content, names)]
+    if len(meant) != 1:
+        raise DamagedError("several-notebooks", f"{len(meant)} of them have cells of this exercise")
+    wrong = [] if meant[0] == f"{exercise}.ipynb" else [Incident("renamed", meant[0])]
+    return parsed(files[meant[0]]), wrong
 
 
 def notebooks(folder: Path) -> list[Path]:
@@ -148,9 +169,9 @@ def notebooks(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _is_meant(path: Path, names: set[str], largest: int) -> bool:
+def _is_meant(content: bytes | Incident, names: set[str]) -> bool:
     try:
-        return any(grade_id(cell) in names for cell in load(path, largest)["cells"])
+        return any(grade_id(cell) in names for cell in parsed(content)["cells"])
     except DamagedError:
         return False
 
@@ -226,7 +247,16 @@ def read_stripped(path: Path, largest: int) -> bytes:
     Raises:
         DamagedError: if it is no regular file, or more than `largest` bytes are left.
     """
-    content = stripped(contents(path, FILE_BYTES), largest)
+    return bounded(contents(path, FILE_BYTES), largest)
+
+
+def bounded(content: bytes, largest: int) -> bytes:
+    """Return a notebook, `stripped`.
+
+    Raises:
+        DamagedError: if more than `largest` bytes are left.
+    """
+    content = stripped(content, largest)
     if len(content) > largest:
         size = f"{len(content) / 1e6:.1f} MB without outputs"
         raise DamagedError("too-large", f"{size}, and {largest / 1e6:.1f} MB are allowed")
@@ -234,14 +264,24 @@ def read_stripped(path: Path, largest: int) -> bytes:
 
 
 def load(path: Path, largest: int) -> Any:
-    """Return a file as a notebook of format 4: plain data.
-
-    Each cell has a type, a source, which is one text, and metadata. Older formats are converted.
+    """Return a file as a notebook of format 4 (`parsed`).
 
     Raises:
         DamagedError: if it is no regular file, is larger than `largest` bytes without outputs, or no notebook.
     """
-    content = read_stripped(path, largest)
+    return parsed(read_stripped(path, largest))
+
+
+def parsed(content: bytes | Incident) -> Any:
+    """Return a notebook of format 4 as plain data.
+
+    Each cell has a type, a source, which is one text, and metadata. Older formats are converted.
+
+    Raises:
+        DamagedError: if it could not be read, or is no notebook.
+    """
+    if isinstance(content, Incident):
+        raise DamagedError(content.kind, content.detail)
     try:
         notebook = json.loads(content)
         is_old = notebook["nbformat"] < 4

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...assertions import credit, visible, why_not
@@ -23,12 +21,12 @@ from ..limits import Limits
 from ..results import Graded, Result
 from ..sandbox.execution import Message, Ran, execute
 from ..sandbox.outputs import length
-from ..sandbox.server import ForkServer, StartError
+from ..sandbox.server import StartError
 from .alignment import mend, same
 from .autograded import as_notebook
 from .judging import Examination
 from .outcomes import Stopped, of_cell, of_error, why_missing, why_no_answers
-from .preflight import DamagedError, Part, find
+from .preflight import DamagedError, Files, Part, find
 
 if TYPE_CHECKING:
     from ..sandbox.kernel import Kernel
@@ -37,102 +35,67 @@ if TYPE_CHECKING:
 PAUSES = (1.0, 5.0)  # seconds before another attempt to start a kernel
 
 
-def grade(
-    folder: Path,
-    exercise: str,
-    release: list[Part],
-    seeds: Sequence[int],
-    server: ForkServer,
-    checks: Checks = PACKAGED,
-) -> Result:
-    """Grade what a student has handed in.
+@dataclass(frozen=True)
+class Setting:
+    """The conditions under which a submission is graded; a student's own check has the same with other seeds.
 
-    Args:
-        folder: the student's files for this exercise.
-        exercise: its name, which is also the notebook's.
-        release: the cells that were handed out.
-        seeds: from which the checks make their inputs; hidden from the student.
-        server: where student code runs.
-        checks: the tasks of the exercise.
-    """
-    from ..sandbox.kernel import Kernel  # which Linux alone can import
-
-    names = {part.name for part in release if part.name}
-    wrong: list[Incident] = []
-    try:
-        notebook, wrong = find(folder, exercise, names, server.sandbox.limits.notebook)
-        result = graded(notebook, release, seeds, partial(Kernel, server), server.sandbox.limits, checks)
-    except DamagedError as damaged:
-        reason = f"not graded: {damaged.incident.text}"
-        open_points = [_none(part, reason, manual=True) for part in release if part.points is not None]
-        result = Result(open_points, [damaged.incident])
-    result.incidents[:0] = wrong
-    return result
-
-
-def graded(
-    notebook: Any,
-    release: list[Part],
-    seeds: Sequence[int],
-    start: Callable[[], Kernel | Process],
-    limits: Limits,
-    checks: Checks = PACKAGED,
-) -> Result:
-    """Grade a notebook that was read. A student's own check and the grader's are both this function.
-
-    Args:
-        notebook: as `preflight.load` gives it.
+    Attributes:
         release: the cells that were handed out.
         seeds: from which the checks make their inputs.
         start: starts a process in which cells can be run.
         limits: of a submission.
         checks: the tasks of the exercise.
+    """
+
+    release: list[Part]
+    seeds: Sequence[int]
+    start: Callable[[], Kernel | Process]
+    limits: Limits
+    checks: Checks = PACKAGED
+
+
+def grade(files: Files, exercise: str, setting: Setting) -> Result:
+    """Grade what a student has handed in: the notebooks of a folder, as `preflight.read` gives them."""
+    wrong: list[Incident] = []
+    try:
+        notebook, wrong = find(files, exercise, {part.name for part in setting.release if part.name})
+        result = graded(notebook, setting)
+    except DamagedError as damaged:
+        reason = f"not graded: {damaged.incident.text}"
+        open_points = [_none(part, reason, manual=True) for part in setting.release if part.points is not None]
+        result = Result(open_points, [damaged.incident])
+    result.incidents[:0] = wrong
+    return result
+
+
+def graded(notebook: Any, setting: Setting) -> Result:
+    """Grade a notebook that was read (`preflight.load`).
 
     Raises:
         DamagedError: if no cell of the exercise is in the notebook.
         GradingError: if the exercise itself cannot be graded.
     """
-    parts, mended = mend(notebook, release)
-    return run(parts, release, seeds, start, limits, checks, mended)
+    return run(*mend(notebook, setting.release), setting)
 
 
-def run(
-    parts: list[Part],
-    release: list[Part],
-    seeds: Sequence[int],
-    start: Callable[[], Kernel | Process],
-    limits: Limits,
-    checks: Checks = PACKAGED,
-    mended: Sequence[Incident] = (),
-) -> Result:
-    """Run cells and judge those that are checks; the arguments are those of `graded`."""
+def run(parts: list[Part], mended: list[Incident], setting: Setting) -> Result:
+    """Run cells and judge those that are checks; the incidents come after those of mending them."""
     began = time.monotonic()
     result = Result(incidents=[*mended])
-    _Run(parts, release, seeds, start, limits, checks, result).all()
+    _Run(parts, setting, result).all()
     result.seconds = time.monotonic() - began
     return result
 
 
 def _none(part: Part, reason: str, manual: bool = False) -> Graded:
-    return Graded(part.name or "", 0.0, part.points or 0.0, reason, manual=manual)
+    return Graded(part.name or "", 0.0, part.points or 0.0, reason, manual=manual, task=part.task or "")
 
 
 class _Run:
     """The cells of one submission, one after the other, in as many kernels as it takes."""
 
-    def __init__(
-        self,
-        parts: list[Part],
-        release: list[Part],
-        seeds: Sequence[int],
-        start: Callable[[], Kernel | Process],
-        limits: Limits,
-        checks: Checks,
-        result: Result,
-    ) -> None:
-        self.checks = checks
-        self.handed_out = {part.source for part in release}
-        self.parts, self.seeds, self.start, self.limits, self.result = parts, seeds, start, limits, result
+    def __init__(self, parts: list[Part], setting: Setting, result: Result) -> None:
+        self.parts, self.setting, self.limits, self.result = parts, setting, setting.limits, result
         self.end = time.monotonic() + self.limits.seconds
         self.done: list[Part] = []  # what a new kernel has to run before it can go on
         self.stopped: list[Stopped] = []
@@ -153,7 +116,7 @@ class _Run:
             if part.points is not None and part.solution:
                 reason = "left as it was handed out" if part.blank else "a person reads this answer"
                 self.result.graded.append(_none(part, reason, manual=not part.blank))
-        self.result.notebook = as_notebook(self.parts, self.outputs, self.handed_out)
+        self.result.notebook = as_notebook(self.parts, self.outputs, {part.source for part in self.setting.release})
 
     def _cell(self, number: int, part: Part) -> None:
         if self.left <= 0:
@@ -164,7 +127,7 @@ class _Run:
             return
         if not self._ready():
             return self._cell(number, part)  # the time went into getting ready
-        task = task_of(part, self.checks) if part.is_check else None
+        task = task_of(part, self.setting.checks) if part.is_check else None
         if task is not None:
             ran = self._check(task, part)
         else:
@@ -224,10 +187,10 @@ class _Run:
         """A kernel; on a machine that is busy it may take more than one attempt."""
         for seconds in PAUSES:
             try:
-                return self.start()
+                return self.setting.start()
             except StartError:
                 time.sleep(seconds)
-        return self.start()
+        return self.setting.start()
 
     def _drop(self) -> None:
         if self.kernel is not None:
@@ -263,7 +226,7 @@ class _Run:
 
     def _check(self, task: Task, part: Part) -> Ran:
         """Let the check's cell give its answers, and judge them."""
-        examination = Examination(task, self.seeds)
+        examination = Examination(task, self.setting.seeds)
         ran = self._execute(part.source, examination)
         if ran.changed:
             self._note(Incident("tampered", ", ".join(ran.changed)[:300]), part)

@@ -20,15 +20,14 @@ if TYPE_CHECKING:
     from .fork_server import Options
 
 INTERRUPT = b"i"  # on the leash: interrupt the cell
-STARTED = b"s"  # the answer to a request, which carries the number of this process
+STARTED = b"s"  # the answer to a request, of which the system says which process has sent it
 
 
 def begin(options: Options, shell: Any, channel: int, leash: int, raw: int) -> NoReturn:
     """Become a submission. Called in a copy of the fork server."""
     status = 1
     try:
-        if options.caged:
-            linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWPID | linux.CLONE_NEWIPC | linux.CLONE_NEWNET)
+        linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWPID | linux.CLONE_NEWIPC | linux.CLONE_NEWNET)
         child = os.fork()  # the first process in the new namespace of process numbers
         if child == 0:
             _first(options, shell, channel, leash, raw)
@@ -44,11 +43,11 @@ def begin(options: Options, shell: Any, channel: int, leash: int, raw: int) -> N
 
 def _first(options: Options, shell: Any, channel: int, leash: int, raw: int) -> NoReturn:
     try:
-        root = _mount(options.folders) if options.caged else None
+        root = _mount(options.folders)
         for name, value in options.limits.items():
             resource.setrlimit(getattr(resource, name), (value, value))
         connection = socket.socket(fileno=leash)
-        connection.sendmsg([STARTED + str(os.getpid()).encode()])
+        connection.sendmsg([STARTED])
         if not connection.recv(1):  # the grader has seen who this is
             os._exit(0)
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # of a handler the kernel would not keep a signal from inside
@@ -58,8 +57,7 @@ def _first(options: Options, shell: Any, channel: int, leash: int, raw: int) -> 
             _student(options, shell, channel, raw, root)
         os.close(channel)
         os.close(raw)
-        if options.caged:
-            linux.keep_capabilities(*([linux.CAP_KILL] if options.uid is not None else []))
+        linux.keep_capabilities(*([linux.CAP_KILL] if options.uid is not None else []))
         _supervise(student, connection)
     except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
@@ -104,7 +102,7 @@ def _supervise(student: int, leash: socket.socket) -> NoReturn:
             os.kill(student, signal.SIGINT)
 
 
-def _student(options: Options, shell: Any, channel: int, raw: int, root: int | None) -> NoReturn:
+def _student(options: Options, shell: Any, channel: int, raw: int, root: int) -> NoReturn:
     """Give up all rights, and run cells."""
     null = os.open(os.devnull, os.O_RDONLY)
     for each, standard in ((null, 0), (raw, 1), (raw, 2)):
@@ -112,20 +110,17 @@ def _student(options: Options, shell: Any, channel: int, raw: int, root: int | N
     os.set_inheritable(channel, False)
     for each in (null, raw):
         os.close(each)
-    if root is not None:
-        os.fchdir(root)
-        os.chroot(".")
-        os.close(root)
-        if options.uid is not None:
-            os.setgroups([])
-            os.setresgid(options.uid, options.uid, options.uid)
-            os.setresuid(options.uid, options.uid, options.uid)
-        linux.keep_capabilities()
-        linux.prctl(linux.PR_SET_DUMPABLE, 1)
-        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-        seccomp.install()
-    else:
-        os.setsid()
+    os.fchdir(root)
+    os.chroot(".")
+    os.close(root)
+    if options.uid is not None:
+        os.setgroups([])
+        os.setresgid(options.uid, options.uid, options.uid)
+        os.setresuid(options.uid, options.uid, options.uid)
+    linux.keep_capabilities()
+    linux.prctl(linux.PR_SET_DUMPABLE, 1)
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    seccomp.install()
     os.chdir(os.environ["HOME"])
     shell.serve(socket.socket(fileno=channel))
     os._exit(0)

@@ -1,1 +1,0 @@
-"""A graded class as a whole: `figures` are the data, which `table` and `page` show. Nothing is graded here."""
