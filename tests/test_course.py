@@ -286,7 +286,8 @@ def test_a_guess_is_kept_beside_the_notebook(opened: Path, capsys: pytest.Captur
     assert again.guess == 5.0
     capsys.readouterr()
     again.answer(4)
-    assert capsys.readouterr().out == "How many kernels? 4. You guessed 5.\n"
+    wrong = "✗ Not this time; read on to see why. How many kernels? 4. You guessed 5."
+    assert capsys.readouterr().out == f"{wrong}\n"
     again.keep(4.0)  # too late
     assert again.guess == 5.0 and not again.is_right
     assert repr(course.predictions()).splitlines() == [
@@ -294,6 +295,18 @@ def test_a_guess_is_kept_beside_the_notebook(opened: Path, capsys: pytest.Captur
         "✗ How many kernels? 4. You guessed 5. Read section 3 again.",
     ]
     assert os.listdir(opened.parent) == [opened.name]
+
+
+def test_right_and_wrong_differ_in_colour_and_in_words(opened: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[predicting.Verdict] = []
+    monkeypatch.setattr(predicting, "display", shown.append)
+    for guess in (1.0, 2.0):
+        question = course.predict(f"How many < {guess}?")
+        question.keep(guess)
+        question.answer(1)
+    right, wrong = (each._repr_html_() for each in shown)
+    assert "success" in right and "✓ Right! How many &lt; 1.0? 1, as you guessed." in right
+    assert "warn" in wrong and "✗ Not this time" in wrong and "You guessed 2." in wrong
 
 
 def test_choices_and_orders_are_right_as_a_whole(opened: Path) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..tensor import Tensor
 from ..tree import flatten
-from .catching import display
+from .catching import box, display
 
 Case = tuple[Any, ...]
 Function = Callable[..., Any]
@@ -163,10 +163,8 @@ class Outcome:
     def _repr_html_(self) -> str:
         kind = "info" if self.reason is None else "warn" if self.reason else "success"
         said = html.escape(self.said).replace("\n", "<br>")
-        return (
-            f"<div style='border-left:4px solid var(--jp-{kind}-color1, #888);padding-left:0.7em'>{said}"
-            f"<details><summary>The answer</summary><pre>{html.escape(self.answer)}</pre></details></div>"
-        )
+        answer = f"<details><summary>The answer</summary><pre>{html.escape(self.answer)}</pre></details>"
+        return box(kind, said + answer)
 
 
 def is_blank(function: Function) -> bool:

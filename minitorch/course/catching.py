@@ -117,6 +117,11 @@ def display(shown: object) -> None:
     in_notebook(shown)  # type: ignore[no-untyped-call]
 
 
+def box(kind: str, inside: str) -> str:
+    """HTML with a bar at its left in one of JupyterLab's colours: ``"info"``, ``"warn"`` or ``"success"``."""
+    return f"<div style='border-left:4px solid var(--jp-{kind}-color1, #888);padding-left:0.7em'>{inside}</div>"
+
+
 def in_cells(message: str) -> str:
     """A message in which a notebook's cells are named as the notebook names them.
 

@@ -15,9 +15,12 @@ import math
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from .catching import box, display
 
 Guess = float | str | list[str]
 
@@ -59,7 +62,9 @@ class Prediction:
         """A sentence on how far guessing has come."""
         if self.value is not None:
             return "The answer is known."
-        return "Guess first." if self.guess is None else f"Your guess: {shown(self.guess)}. Run the next cell."
+        if self.guess is None:
+            return "Read the next cell, but do not run it yet. Guess first."
+        return f"Your guess: {shown(self.guess)}. Run the next cell."
 
     def answer(self, value: Any) -> None:
         """Set the answer beside the guess; guessing is over.
@@ -85,7 +90,10 @@ class Prediction:
             raise ValueError(f"the answer has to be one of {self.choices}, not {value!r}")
         self.value = list(value) if self.order else value if self.choices else float(value)
         _write(self)
-        print(self._told())
+        if self.guess is None:
+            print(self._told())
+        else:
+            display(Verdict(self._told(), self.is_right))
 
     def _told(self) -> str:
         answer = shown(self.value)
@@ -117,11 +125,30 @@ class Prediction:
             >>> question = Prediction("How many?")
             >>> question.keep(3)
             >>> question.answer(4)
-            How many? 4. You guessed 3.
+            ✗ Not this time; read on to see why. How many? 4. You guessed 3.
         """
         if self.value is None:
             self.guess = guess
             _write(self)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An answer beside a guess: right and wrong differ in colour and in words.
+
+    Attributes:
+        told: question, answer and guess.
+        right: whether the guess was.
+    """
+
+    told: str
+    right: bool
+
+    def __repr__(self) -> str:
+        return f"{'✓ Right!' if self.right else '✗ Not this time; read on to see why.'} {self.told}"
+
+    def _repr_html_(self) -> str:
+        return box("success" if self.right else "warn", html.escape(repr(self)))
 
 
 def predict(
@@ -190,7 +217,7 @@ def predictions() -> Page:
         Predict: How many bytes has a float32? (a number)
         >>> question.keep(8)
         >>> question.answer(4)
-        How many bytes has a float32? 4. You guessed 8.
+        ✗ Not this time; read on to see why. How many bytes has a float32? 4. You guessed 8.
         >>> print(str(predictions()).splitlines()[-1])
         ✗ How many bytes has a float32? 4. You guessed 8. Read section 1 again.
     """
