@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import builtins
-from collections import namedtuple
+import itertools
+import math
+from collections import Counter, namedtuple
 
 import numpy as np
 import pytest
 
 import minitorch as mt
-from minitorch.data import DataLoader, Dataset, Subset, TensorDataset, default_collate, load_digits, random_split
+from minitorch.data import (
+    DataLoader,
+    Dataset,
+    Subset,
+    TensorDataset,
+    default_collate,
+    is_sentence,
+    load_digits,
+    load_sentences,
+    random_split,
+    sentence_entropy,
+    sentences,
+)
 
 
 def rows(count):
@@ -129,3 +143,50 @@ def test_progress_counts_batches(capsys):
     pytest.importorskip("tqdm")
     assert len(list(DataLoader(rows(5), 2, progress=True))) == 3
     assert "3/3" in capsys.readouterr().err
+
+
+# Sentences ----------------------------------------------------------------------------------------------------------
+
+
+def derivations(rule):
+    """Each derivation of a rule: its text and its probability."""
+    alternatives = sentences.GRAMMAR[rule]
+    for text in alternatives:
+        names = sentences.NAME.findall(text)
+        for parts in itertools.product(*[list(derivations(name)) for name in names]):
+            made = sentences.NAME.sub("{}", text).format(*[each for each, _ in parts])
+            yield made, math.prod([chance for _, chance in parts]) / len(alternatives)
+
+
+@pytest.mark.parametrize("rule", ["other", "does", "one"])
+def test_entropy_and_length_are_those_of_all_texts_of_a_rule(rule):
+    chances: Counter[str] = Counter()
+    for text, chance in derivations(rule):
+        chances[text] += chance
+    entropy, length = sentences._of_rule(rule)
+    assert math.isclose(sum(chances.values()), 1)
+    assert math.isclose(entropy, -sum(each * math.log(each) for each in chances.values()))
+    assert math.isclose(length, sum(each * len(text) for text, each in chances.items()))
+
+
+def test_sentences_are_the_same_each_time_and_all_of_the_grammar():
+    training, test = load_sentences()
+    assert (training, test) == load_sentences() and set(test) <= set(training)
+    assert all(is_sentence(each + ".") for each in (training + test).split(". ")[:-1])
+    assert math.isclose(sentence_entropy(), 0.328428, rel_tol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the dog sing.",
+        "the dogs that the cat see sing.",
+        "the dog that the cats see sing.",
+        "the dog sings",
+        "the dog sings. ",
+        "the small old dog sings.",
+        "",
+    ],
+)
+def test_what_the_grammar_does_not_make_is_no_sentence(text):
+    assert not is_sentence(text)
