@@ -201,6 +201,11 @@ def test_what_goes_before_is_done_while_packing(name: str) -> None:
     check(function, *arrays, kernels=1)
 
 
+def test_a_number_that_is_a_factor_and_is_used_afterwards_is_copied_for_the_product_alone() -> None:
+    check(lambda x: mt.full((96, 64), 0.5) @ x + 0.5, normal(64, 256), kernels=1)
+    check(lambda x, b: (x * b) @ mt.full((40, 96), 0.5) + b, normal(70, 40), normal(70, 1), kernels=1)
+
+
 BEFORE: tuple[Callable[[mt.Tensor], mt.Tensor], ...] = (
     lambda x: x,
     lambda x: x * 0.5,

@@ -5,7 +5,7 @@ Staging in a buffer is `cache_read` in TVM and `stage_mem` in Exo.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ....dtypes import as_dtype
@@ -141,7 +141,7 @@ def pack(
         copy: Block = substituted((store if guard == ALWAYS else If(guard, (store,)),), names)
         for each in reversed(own):
             copy = (For(Variable(f"{front}{each.name}", each.extent), copy),)
-        rest = mapped(block, lambda part: new if part == factor else part)
+        rest = _replaced(block, factor, new, [each for each in own if not factor.depends_on(each)])
         return (*before, Allocate(local), *copy, *rest)
 
     if not at:
@@ -156,6 +156,18 @@ def pack(
 
         return any_of(procedure, [at], change)
     raise refused(f"{what}: no sum of products in there has a factor that reads the argument", "a copy is used")
+
+
+def _replaced(block: Block, factor: Expression, new: Expression, left: Sequence[Variable]) -> Block:
+    """A block in which a copy stands for a factor, wherever all its loops are around: here, but for those left."""
+    if not left:
+        return mapped(block, lambda part: new if part == factor else part)
+
+    def inside(each: For | If) -> Statement:
+        others = [one for one in left if not (isinstance(each, For) and one == each.variable)]
+        return with_body(each, _replaced(each.body, factor, new, others))
+
+    return tuple(inside(each) if isinstance(each, (For, If)) else each for each in block)
 
 
 def _packable(each: Accumulate, argument: int | str | None) -> tuple[Expression, ...]:
