@@ -126,6 +126,8 @@ def test_break_even_says_whether_it_pays(monkeypatch, compiled, verdict):
     plot = mt.inspect.plot_breakeven(f, mt.rand(2))
     assert verdict in plot.title and plot.png
     assert ("here it has paid" in str(plot)) is (compiled == 0.1)
+    again = mt.inspect.plot_breakeven(BreakEven(1.0, 0.3, compiled))
+    assert again.rows == plot.rows and verdict in again.title and again.png
 
 
 @pytest.mark.parametrize("name", ["several", "step", "nothing to do", "nothing in it"])

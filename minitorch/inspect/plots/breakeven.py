@@ -35,7 +35,7 @@ def plot_breakeven(f: Any, *args: Any, **kwargs: Any) -> Plot:
     (``python -m minitorch cache info``) shortens them.
 
     Args:
-        f: a jitted function; another one is jitted first.
+        f: a jitted function; another one is jitted first. Or a `BreakEven` that was measured before.
 
     Returns:
         A `Plot`, whose rows are `BreakEvenRow`.
@@ -46,13 +46,16 @@ def plot_breakeven(f: Any, *args: Any, **kwargs: Any) -> Plot:
         >>> [row.calls for row in plot.rows][:3], plot.rows[0].compiled > plot.rows[-1].compiled
         ([1, 10, 100], True)
     """
-    f = jitted(f)
-    found = f.break_even(*args, **kwargs)
+    if isinstance(f, BreakEven):
+        found, name, backend = f, "Compiling", "compiled"
+    else:
+        f = jitted(f)
+        found, backend = f.break_even(*args, **kwargs), f"compiled ({f.backend})"
+        name = f"Compiling {f.__name__} on backend {f.backend!r}"
     points = sorted({*CALLS, *([found.calls] if found.calls else ())})
     rows = tuple(BreakEvenRow(calls, found.eager, found.per_call(calls)) for calls in points)
     verdict = f"pays after {found.calls:,} call{'s' * (found.calls != 1)}" if found.calls else "never pays"
-    title = f"Compiling {f.__name__} on backend {f.backend!r} {verdict}"
-    return Plot(title, _text(rows, found), rows, partial(_draw, found, f.backend), 3.8)
+    return Plot(f"{name} {verdict}", _text(rows, found), rows, partial(_draw, found, backend), 3.8)
 
 
 def _text(rows: Sequence[BreakEvenRow], found: BreakEven) -> str:
@@ -74,7 +77,7 @@ def _measured(found: BreakEven) -> str:
     )
 
 
-def _draw(found: BreakEven, backend: str, figure: Figure) -> None:
+def _draw(found: BreakEven, name: str, figure: Figure) -> None:
     axes = figure.subplots()
     most = max(CALLS[4], 10 * (found.calls or 0))
     calls = [most ** (step / 200) for step in range(201)]
@@ -88,7 +91,7 @@ def _draw(found: BreakEven, backend: str, figure: Figure) -> None:
     small: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": INK}
     axes.annotate("a compiled call, compiling not counted", (1.1, found.compiled), xytext=(0, -11), **small)
     early = (most**0.04, found.per_call(most**0.04))
-    axes.annotate(f"compiled ({backend}), with {duration(found.spent)} of compiling", early, xytext=(8, 4), **small)
+    axes.annotate(f"{name}, with {duration(found.spent)} of compiling", early, xytext=(8, 4), **small)
     axes.annotate("eager", (most / 1.1, found.eager), xytext=(0, 4), ha="right", **small)
     if found.calls:
         axes.plot(found.calls, found.eager, "o", color=INK, markersize=8, zorder=3, clip_on=False)
