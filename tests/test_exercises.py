@@ -31,13 +31,24 @@ def about(cell: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return cell.metadata.get("nbgrader", {})
 
 
+def is_written(cell: nbformat.NotebookNode) -> bool:
+    """Whether a person reads the answer, and gives the points."""
+    return bool(about(cell).get("grade") and about(cell).get("solution"))
+
+
+def by_hand(name: str) -> int:
+    """The points that a person gives."""
+    return sum(about(cell).points for cell in cells(SOLUTIONS, name) if is_written(cell))
+
+
 # Solutions ------------------------------------------------------------------------------------------------------
 
 
 @every
 def test_a_notebook_has_the_tasks_of_its_exercise_in_their_order(name: str) -> None:
-    graded = [cell for cell in cells(SOLUTIONS, name) if about(cell).get("grade")]
+    graded = [cell for cell in cells(SOLUTIONS, name) if about(cell).get("grade") and not is_written(cell)]
     tasks = EXERCISES[name]
+    assert sum(task.points for task in tasks) + by_hand(name) == 100
     assert [about(cell).points for cell in graded] == [task.points for task in tasks]
     for cell, task in zip(graded, tasks, strict=True):
         wanted = task.name.partition(".")[2]
@@ -50,7 +61,9 @@ def test_a_notebook_is_what_nbgrader_expects(name: str) -> None:
     found = cells(SOLUTIONS, name)
     nbformat.validate(nbformat.read(SOLUTIONS / name / f"{name}.ipynb", as_version=4))
     for cell in found:
-        if about(cell).get("solution"):
+        if is_written(cell):
+            assert cell.cell_type == "markdown"
+        elif about(cell).get("solution"):
             assert cell.source.count("### BEGIN SOLUTION") == cell.source.count("### END SOLUTION") == 1
         if cell.cell_type == "code":
             assert not cell.outputs and cell.execution_count is None
@@ -96,7 +109,9 @@ def test_nothing_is_left_of_solutions_hidden_tests_and_outputs(name: str) -> Non
     assert "BEGIN" not in shown and "END" not in shown and "seeds=" not in shown
     assert '"outputs": [\n    {' not in text
     for cell in cells(SOLUTIONS, name):
-        if about(cell).get("solution"):
+        if is_written(cell):
+            assert cell.source not in shown
+        elif about(cell).get("solution"):
             kept = [line for line in code_of(cell.source) if line in shown]
             # What the text of the task or another cell says anyway is no solution.
             elsewhere = "\n".join(each.source for each in cells(SOLUTIONS, name) if each.id != cell.id)
@@ -108,7 +123,9 @@ def test_cells_are_the_same_but_for_what_is_to_be_written(name: str) -> None:
     before, after = cells(SOLUTIONS, name), cells(RELEASED, name)
     assert [cell.id for cell in before] == [cell.id for cell in after]
     for old, new in zip(before, after, strict=True):
-        if about(old).get("solution"):
+        if is_written(old):
+            assert new.source == "YOUR ANSWER HERE"
+        elif about(old).get("solution"):
             assert "raise NotImplementedError()" in new.source
             names = [node.name for node in ast.parse(new.source).body if isinstance(node, ast.FunctionDef)]
             assert names == [old.id.replace("-", "_")]
@@ -181,19 +198,23 @@ def test_what_cannot_be_released_is_said_in_a_sentence(
 
 @every
 def test_a_solution_has_all_points_and_a_blank_none(name: str) -> None:
-    for folder, points in ((SOLUTIONS, 100), (RELEASED, 0)):
+    written = [cell.id for cell in cells(SOLUTIONS, name) if is_written(cell)]
+    for folder, points in ((SOLUTIONS, 100 - by_hand(name)), (RELEASED, 0)):
         checked = check_notebook(folder / name / f"{name}.ipynb", 120)
         assert not checked.incidents
-        assert [row.task for row in checked.rows] == [task.name for task in EXERCISES[name]]
-        assert sum(row.points for row in checked.rows) == points
+        rows = checked.rows[: len(EXERCISES[name])]
+        assert [row.task for row in checked.rows] == [*(task.name for task in EXERCISES[name]), *written]
+        assert sum(row.points for row in checked.rows) == points and sum(row.of for row in checked.rows) == 100
         assert checked.is_complete is (points == 100)
-        assert {row.reason for row in checked.rows} == {"" if points else "it has not been written yet"}
+        assert {row.reason for row in rows} == {"" if points else "it has not been written yet"}
+        read = "a person reads this answer" if points else "left as it was handed out"
+        assert all(row.reason == read for row in checked.rows[len(rows) :])
 
 
 @every
 def test_every_cell_runs_in_a_notebook(name: str, tmp_path: Path) -> None:
     """With the whole engine, in a real kernel: the examples work, also where nothing has been written yet."""
-    for folder, points in ((SOLUTIONS, 100), (RELEASED, 0)):
+    for folder, points in ((SOLUTIONS, 100 - by_hand(name)), (RELEASED, 0)):
         notebook = nbformat.read(folder / name / f"{name}.ipynb", as_version=4)
         assert execute(notebook, tmp_path, environment(tmp_path)) is None
         outputs = [each for cell in notebook.cells if cell.cell_type == "code" for each in cell.outputs]

@@ -21,6 +21,7 @@ from . import (
     rewriting,
     schedules,
     tracing,
+    transformer,
 )
 from .score import Part, Score
 from .task import SEEDS, Task
@@ -42,6 +43,7 @@ EXERCISES: dict[str, tuple[Task, ...]] = {
     "13-quantization": quantization.TASKS,
     "14-export": export.TASKS,
     "16-devices": devices.TASKS,
+    "17-transformer": transformer.TASKS,
 }
 TASKS: dict[str, Task] = {task.name: task for tasks in EXERCISES.values() for task in tasks}
 
