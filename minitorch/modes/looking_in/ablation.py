@@ -31,6 +31,7 @@ class Variant:
 
     Attributes:
         without: what is switched off: a pass or a class of fusion by its name, or several.
+        meaning: the purpose of what is switched off, in a sentence; empty for several.
         seconds: the time of the fastest call.
         kernels: units of work: kernels and library calls, or nodes where nothing is fused.
         bytes: read and written by all of them.
@@ -38,6 +39,7 @@ class Variant:
     """
 
     without: str
+    meaning: str
     seconds: float
     kernels: int
     bytes: int
@@ -91,25 +93,27 @@ def ablate(program: Program, arrays: Sequence[Array], seconds: float) -> Ablatio
             begin = time.perf_counter()
             variants[number].execute(own)
             times[number].append(time.perf_counter() - begin)
-    rows = [Variant(each.name, min(found), *each.counts) for each, found in zip(variants, times, strict=True)]
+    rows = [
+        Variant(each.name, each.meaning, min(found), *each.counts) for each, found in zip(variants, times, strict=True)
+    ]
     return Ablation(program.graph.name, program.backend, tuple(rows))
 
 
-def _variants(program: Program) -> Iterator[tuple[str, Sequence[Pass], frozenset[str]]]:
-    """The name of each variant, its passes, and the classes of fusion that it lacks."""
+def _variants(program: Program) -> Iterator[tuple[str, str, Sequence[Pass], frozenset[str]]]:
+    """The name of each variant, the purpose of what it lacks, its passes, and the classes of fusion that it lacks."""
     passes = [stage.applied for stage in program.pipeline]
     everything: frozenset[str] = frozenset()
-    yield "nothing", passes, everything
-    for name in dict.fromkeys(each.name for each in passes):
-        yield f"pass: {name}", [each for each in passes if each.name != name], everything
+    yield "nothing", "", passes, everything
+    for name, meaning in {each.name: each.doc for each in passes}.items():
+        yield f"pass: {name}", meaning, [each for each in passes if each.name != name], everything
     if passes:
-        yield "all passes", [], everything
+        yield "all passes", "", [], everything
     if hasattr(program.compiled, "ledger"):
         from ...compiler.fusion.fusions import FUSIONS  # loads LLVM
 
-        for name in FUSIONS:
-            yield f"fusion: {name}", passes, frozenset((name,))
-        yield "all fusion", passes, frozenset(FUSIONS)
+        for name, meaning in FUSIONS.items():
+            yield f"fusion: {name}", meaning, passes, frozenset((name,))
+        yield "all fusion", "", passes, frozenset(FUSIONS)
 
 
 class Variation:
@@ -165,8 +169,10 @@ class Variation:
 class _Built:
     """A variant, compiled."""
 
-    def __init__(self, program: Program, name: str, passes: Sequence[Pass], without: frozenset[str]) -> None:
-        self.name = name
+    def __init__(
+        self, program: Program, name: str, meaning: str, passes: Sequence[Pass], without: frozenset[str]
+    ) -> None:
+        self.name, self.meaning = name, meaning
         variation = Variation(program, passes, without)
         self.execute = variation.execute
         self.counts = _counts(variation.run.graph, getattr(self.execute, "ledger", None))
