@@ -4,7 +4,7 @@ A rule is a tuple of alternatives, chosen with equal probability; a name in brac
 leads back to itself, so there are finitely many sentences, and each comes about in one way only. So the entropy can be
 computed, and a regular expression tells what is a sentence.
 
-Subject and verb agree: "the dog that the cats see sings". The dog decides how "sings" ends, and is four words away.
+Subject and verb agree: in "the dog that the cats see sings" the dog decides how "sings" ends, across four words.
 """
 
 from __future__ import annotations
