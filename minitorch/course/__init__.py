@@ -1,21 +1,25 @@
 """The tools of the notebooks: settings, a stopwatch, predictions, and showing errors. The engine does without them."""
 
 from ..inspect.plots.plot import duration
+from .aligning import Aligned, aligned, operations
 from .blanking import Blank, blank
 from .catching import caught
 from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
 from .devices import with_devices
 from .golfing import Golf, golf
+from .inductor import inductor
 from .panels import Panel, panel
 from .predicting import Prediction, predict, predictions
 from .process import peak_memory
 from .pytorch import with_onnxruntime, with_torch
 from .recording import record
 from .simulating import Rounds, rounds
+from .stacks import Stacks, stacks, stacks_here
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
 
 __all__ = [
+    "Aligned",
     "Blank",
     "Comparison",
     "Golf",
@@ -24,7 +28,9 @@ __all__ = [
     "Prediction",
     "Rounds",
     "Settings",
+    "Stacks",
     "Times",
+    "aligned",
     "blank",
     "caught",
     "compare",
@@ -32,8 +38,10 @@ __all__ = [
     "first_call",
     "forget_compiled",
     "golf",
+    "inductor",
     "laps",
     "measure",
+    "operations",
     "panel",
     "peak_memory",
     "predict",
@@ -41,6 +49,8 @@ __all__ = [
     "record",
     "rounds",
     "settings",
+    "stacks",
+    "stacks_here",
     "typed",
     "with_devices",
     "with_onnxruntime",

@@ -19,11 +19,16 @@ RECORD = FOLDER / "pytorch-graphs.json"
 RUNTIME_RECORD = FOLDER / "onnxruntime.json"
 
 
+class NoCompilerError(RuntimeError):
+    """A function needs a compiler for C++, as Inductor does on CPUs, and there is none."""
+
+
 def with_torch(function: Callable[[Any], Any]) -> Any:
     """Call a function with the module `torch`, and show what it prints and the warnings that it causes.
 
     Where PyTorch is not installed, what was recorded for a function of this name is shown instead. PyTorch's log, and
-    what it writes to stderr, is left out: it repeats what the errors say.
+    what it writes to stderr, is left out: it repeats what the errors say. The record is also shown where the function
+    asks for `inductor`, and there is no compiler for C++.
 
     Args:
         function: takes the module. It prints, and returns a plain value or nothing.
@@ -57,4 +62,7 @@ def _with(package: str, title: str, recorded: Path, function: Callable[[Any], An
     if not version_of(package):
         return recalled(function, title, recorded)
     print(f"── run here, {package} {version_of(package)} ──")
-    return ran(function, import_module(package))
+    try:
+        return ran(function, import_module(package))
+    except NoCompilerError:
+        return recalled(function, "A compiler for C++", recorded)
