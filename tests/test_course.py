@@ -309,6 +309,11 @@ def test_right_and_wrong_differ_in_colour_and_in_words(opened: Path, monkeypatch
     assert "warn" in wrong and "✗ Not this time" in wrong and "You guessed 2." in wrong
 
 
+def test_a_question_in_a_widget_shows_code_as_code() -> None:
+    question = predicting.Prediction("Is `x < 1` true, & why?")
+    assert question.asked == "<b>Predict:</b> Is <code>x &lt; 1</code> true, &amp; why?"
+
+
 def test_choices_and_orders_are_right_as_a_whole(opened: Path) -> None:
     which = course.predict("Which?", choices=["a", "b"])
     order = course.predict("In which order?", order=["x", "y", "z"])
@@ -379,8 +384,8 @@ def test_a_run_from_top_to_bottom_asks_nothing(tmp_path: Path) -> None:
 
 def test_in_an_opened_notebook_there_is_a_widget(tmp_path: Path) -> None:
     shown = run(tmp_path, JPY_SESSION_NAME=str(tmp_path / "a.ipynb"))
-    assert "application/vnd.jupyter.widget-view+json" in shown[1]
-    assert shown[2]["text/plain"] == "How many? 3.\n", "and nobody has guessed"
+    assert "application/vnd.jupyter.widget-view+json" in shown[0]
+    assert shown[1]["text/plain"] == "How many? 3.\n", "and nobody has guessed"
 
 
 # Records ------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import html
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -56,6 +57,12 @@ class Prediction:
         if isinstance(self.value, (int, float)) and isinstance(self.guess, (int, float)):
             return math.isclose(self.guess, self.value, rel_tol=self.within, abs_tol=1e-12)
         return self.guess == self.value
+
+    @property
+    def asked(self) -> str:
+        """The question as HTML: what stands between backticks is code."""
+        question = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(self.question, quote=False))
+        return f"<b>Predict:</b> {question}"
 
     @property
     def note(self) -> str:
@@ -115,7 +122,6 @@ class Prediction:
             return
         from .widget import widget
 
-        print(f"Predict: {self.question}")
         widget(self)
 
     def keep(self, guess: Guess) -> None:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def widget(prediction: Prediction) -> None:
-    """Show the widget under the question."""
+    """Show the question, the widget and a note."""
     note = ipywidgets.HTML(prediction.note)
     make = _choice if prediction.choices else _order if prediction.order else _number
-    display(ipywidgets.VBox([make(prediction, note), note]))  # type: ignore[no-untyped-call]
+    display(ipywidgets.VBox([ipywidgets.HTML(prediction.asked), make(prediction, note), note]))  # type: ignore[no-untyped-call]
 
 
 def _kept(prediction: Prediction, guess: Any, note: Any) -> None:
@@ -25,7 +25,7 @@ def _kept(prediction: Prediction, guess: Any, note: Any) -> None:
 
 def _number(prediction: Prediction, note: Any) -> Any:
     before = "" if prediction.guess is None else f"{prediction.guess:.15g}"
-    field = ipywidgets.Text(value=before, placeholder="a number", continuous_update=False)
+    field = ipywidgets.Text(value=before, placeholder="a number, then Enter", continuous_update=False)
 
     def take(change: dict[str, Any]) -> None:
         try:
@@ -47,7 +47,8 @@ def _choice(prediction: Prediction, note: Any) -> Any:
 def _order(prediction: Prediction, note: Any) -> Any:
     chosen: list[str] = []
     buttons = {name: ipywidgets.Button(description=name, layout={"width": "max-content"}) for name in prediction.order}
-    again = ipywidgets.Button(description="begin again", layout={"width": "max-content"})
+    apart = {"width": "max-content", "margin": "2px 2px 2px 2em"}  # it is none of the choices
+    again = ipywidgets.Button(description="begin again", icon="undo", layout=apart)
 
     def choose(button: Any) -> None:
         chosen.append(button.description)
