@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ... import primitives as P
-from ...classroom.asks.inference import numbers, stored
 from ...dtypes import float32
-from ...graph import Graph, apply, input_node
+from ...graph import Graph, apply, input_node, literal
 from ...ir import Node, Spec
 from ...primitives import constant
 from ...primitives import operators as O
@@ -38,6 +37,16 @@ def _channels() -> Iterable[Case]:
 
 
 # In a graph ---------------------------------------------------------------------------------------------------------
+
+
+def numbers(node: Node) -> Any:
+    """Return the numbers of a constant, as the notebook does."""
+    return constant.evaluate(**node.params).astype(np.float64)
+
+
+def stored(array: Any) -> Node:
+    """Return a constant with these numbers, as the notebook does."""
+    return literal(np.asarray(array, np.float32))
 
 
 def folded_convolution(conv: Any, norm: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...classroom.checks.samples import evaluate
+from ...backends import get
 from ...graph import Graph
 from ...graph.patterns import op, wildcard
 from ...graph.rewrite import Rule, Rules, rewrite
@@ -45,7 +45,7 @@ def _rewritten(function: Callable[..., Any], graph: Graph) -> Any:
         return table
     after = run_pipeline(rewrite(graph, table), [each for each in DEFAULT if each.name == "dead code"]).graph
     values = np.random.default_rng(6).normal(size=(len(graph.inputs), 4)).astype(np.float32)
-    return dict(after.count()), evaluate(after, list(values))
+    return dict(after.count()), get("interpret")(after)(list(values))
 
 
 given = Rule(x + -y, x - y)
