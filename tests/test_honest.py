@@ -196,28 +196,43 @@ def test_a_check_and_a_grade_agree() -> None:
     assert [each for each in edits.disagreements(range(40)) if each] == []
 
 
-def test_a_check_needs_nothing_that_only_linux_has(tmp_path: Path) -> None:
-    path = tmp_path / "01-eager.ipynb"
-    path.write_text(edits.made("01-eager", [], Random(0)))
+def without_linux(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command where all is missing that Windows does not have."""
     lacks = "os.fork, os.pidfd_open, os.geteuid, socket.send_fds, signal.pthread_sigmask, signal.setitimer"
     lines = (
-        "import os, psutil, signal, socket, sys",
+        "import ctypes, multiprocessing.connection, nbgrader.api, os, psutil, signal, socket, sys",
         "sys.modules |= dict.fromkeys(('fcntl', 'resource', 'pwd', 'grp', 'termios'))",
         f"for name in {lacks!r}.split(', '):",
         "    module, _, inner = name.partition('.')",
         "    vars(sys.modules[module]).pop(inner, None)",
+        "load = ctypes.CDLL.__init__",
+        "ctypes.CDLL.__init__ = lambda library, name, *rest, **more: load(library, os.fspath(name), *rest, **more)",
         "from minitorch.__main__ import main",
-        f"sys.exit(main(['check', {str(path)!r}]))",
+        f"sys.exit(main({command!r}))",
     )
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", "\n".join(lines)],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(classes.ROOT)},
     )
+
+
+def test_a_check_needs_nothing_that_only_linux_has(tmp_path: Path) -> None:
+    path = tmp_path / "01-eager.ipynb"
+    path.write_text(edits.made("01-eager", [], Random(0)))
+    done = without_linux(tmp_path, "check", str(path))
     assert done.returncode == 0, done.stderr
     assert "100 of 100 points" in done.stdout
+
+
+def test_the_machine_with_the_course_may_have_any_system(tmp_path: Path) -> None:
+    root = classes.course(tmp_path)
+    classes.hand_in(root, "ana", notebook(sample()))
+    done = without_linux(root, "grade", "submitted", "--scheduler", "tcp://127.0.0.1:9")
+    assert (done.returncode, done.stdout) == (2, "") and "Traceback" not in done.stderr
+    assert "tcp://127.0.0.1:9" in done.stderr or "minitorch[cluster]" in done.stderr
 
 
 def test_a_check_has_the_packages_of_a_grade(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

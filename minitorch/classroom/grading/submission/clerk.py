@@ -17,7 +17,6 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
-from ..sandbox.inside import linux
 from .judging import less_memory
 
 MEMORY = 2 << 30  # bytes of addresses that a clerk may take besides those that it begins with
@@ -70,6 +69,8 @@ def by_a_clerk(work: Callable[[], bytes], seconds: float, leash: int | None = No
 def _work(work: Callable[[], bytes], writing: Connection) -> NoReturn:
     try:
         if sys.platform == "linux":
+            from ..sandbox.inside import linux  # which no other system can import
+
             linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)  # die with the parent
         with less_memory(MEMORY):
             writing.send_bytes(work())

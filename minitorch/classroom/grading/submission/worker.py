@@ -139,12 +139,12 @@ class Servers(contextlib.ExitStack):
 
     def of(self, job: Job, checks: Checks) -> Callable[[], Any]:
         """What starts a process for a job: a copy of the server that is ready for it, or one without a sandbox."""
-        from ..sandbox.kernel import Kernel  # which Linux alone can import
-
         inside = contents((part.task for part in job.release), checks)
         if not job.safe:
             self.close()
             return self.enter_context(processes(inside, job.limits))
+        from ..sandbox.kernel import Kernel  # which Linux alone can import
+
         sandbox = Sandbox(job.limits, job.slot, inside)
         if self._server is None or self._server.sandbox != sandbox or not self._server.is_alive:
             self.close()
