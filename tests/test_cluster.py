@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import pickle
 import signal
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -172,6 +174,19 @@ class Machines:
     def __init__(self, threads: dict[str, int], *said: Any) -> None:
         self.nthreads = lambda: threads
         self.run = lambda *_, **__: dict(zip(threads, said, strict=True))
+
+
+def test_a_fault_of_a_worker_is_not_taken_for_one_of_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_process() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(address="tcp://b:1"))
+    monkeypatch.setattr(there, "trouble", lambda *_: "")
+    monkeypatch.setattr(there, "Worker", no_process)
+    job = Job(Path(), EXERCISE, [], (1,), Limits(), True, seconds=1)
+    said = there.do("", job)
+    assert said == {"fatal": "the worker tcp://b:1 cannot grade: [Errno 24] Too many open files"}
 
 
 OTHER = there.trouble("0123", True)

@@ -50,16 +50,19 @@ def do(expected: str, job: Job) -> dict[str, Any]:
     """Grade a submission; the answer of a worker process. `expected` is the client's `digest`."""
     from distributed import get_worker
 
-    if said := trouble(expected, job.safe, get_worker()):  # it may have joined since the client asked
-        return {"fatal": f"the worker {get_worker().address} cannot grade: {said}"}
     try:
-        slot, worker = _resting.get_nowait()
-    except queue.Empty:
-        slot, worker = next(_slots), Worker().__enter__()
-    try:
-        return worker.do(replace(job, slot=slot))
-    finally:
-        _resting.put((slot, worker))
+        if said := trouble(expected, job.safe, get_worker()):  # it may have joined since the client asked
+            raise OSError(said)
+        try:
+            slot, worker = _resting.get_nowait()
+        except queue.Empty:
+            slot, worker = next(_slots), Worker().__enter__()
+        try:
+            return worker.do(replace(job, slot=slot))
+        finally:
+            _resting.put((slot, worker))
+    except OSError as error:  # of this machine, and to the client it would look like one of the connection
+        return {"fatal": f"the worker {get_worker().address} cannot grade: {error}"}
 
 
 _resting: queue.SimpleQueue[tuple[int, Worker]] = queue.SimpleQueue()
