@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from minitorch.__main__ import main
+from minitorch.classroom.grading.collecting import collect as collecting
 from minitorch.classroom.grading.collecting.attempts import attempts
 from minitorch.classroom.grading.course.journal import Entry, Journal
 from minitorch.classroom.grading.course.keys import work_of
@@ -433,6 +434,20 @@ def test_a_run_that_is_killed_is_completed_by_the_next(root: Path, tmp_path: Pat
     assert work(root) == {f"s{n}-{n}": ALL for n in range(40)}
     assert all(len(attempts(root, f"s{n}-{n}", EXERCISE)) == 2 for n in range(40))
     assert not list(root.rglob(".*"))
+
+
+def test_what_one_student_hands_in_is_read_one_after_the_other(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: Files = {}
+    for minute in range(4):
+        files |= exchange("ana", f"2026-11-22 10:0{minute}:00 UTC", notebook([added(f"{minute}")]))
+    steps: list[str] = []
+    for name in ("attempt_of", "keep"):
+        before = getattr(collecting, name)
+        monkeypatch.setattr(collecting, name, lambda *about, of=before, name=name: steps.append(name) or of(*about))
+    collect(root, folder(tmp_path / "inbound", files))
+    assert steps == ["attempt_of", "keep"] * 4, "a class's work may not lie in memory at once"
 
 
 def test_two_at_once_are_refused(root: Path, tmp_path: Path) -> None:

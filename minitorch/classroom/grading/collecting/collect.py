@@ -112,19 +112,20 @@ def collect(
     with _alone(course.root), gathered(source, exercises, people) as (found, left_out):
         for (student, name), parcels in sorted(found.items(), key=itemgetter(0)):
             try:
-                made = [each for parcel in parcels if (each := attempt_of(parcel, name, exercises, people))]
-                if not made:
-                    continue
                 keep_by_hand(course, exercises, student, name)
-                for attempt, files, faults in made:
-                    keep(course.root, student, name, attempt, files)
-                    left_out += [(f"{student} {name}", fault) for fault in faults]
+                is_empty = True
+                while parcels:  # of which the files are large, so one is read at a time
+                    if made := attempt_of(parcels.pop(0), name, exercises, people):
+                        attempt, files, faults = made
+                        keep(course.root, student, name, attempt, files)
+                        left_out += [(f"{student} {name}", fault) for fault in faults]
+                        is_empty = False
+                if is_empty:
+                    continue
                 attempt, what, remark = put(course, rules.deadlines, exercises, journal, student, name)
             except (ValueError, TypeError, KeyError, *_ONE_FOLDER) as error:
                 left_out.append((f"{student} {name}", f"{type(error).__name__}: {visible(error)}"))
                 continue
-            finally:
-                parcels.clear()  # of which the files are large
             rows.append(Row(student, name, what, remark))
             if days := rules.deadlines.penalty(student, name, attempt.first, attempt.late, 0.0, 0.0).days:
                 late.setdefault(name, []).append(f"{student} {days} day{'s' if days > 1 else ''}")
