@@ -333,6 +333,18 @@ def test_what_is_written_is_its_owners_alone(course: Course) -> None:
     assert {path.stat().st_mode & 0o777 for path in folders} <= {0o700}
 
 
+def test_files_behind_a_link_are_left_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "website").mkdir()
+    page = tmp_path / "website" / "page.html"
+    page.touch(0o644)
+    page.chmod(0o644)
+    for name in ("feedback", "autograded/ana"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).symlink_to(tmp_path / "website")
+    assert not tighten(tmp_path / "feedback", tmp_path / "autograded")
+    assert page.stat().st_mode & 0o777 == 0o644
+
+
 @pytest.mark.parametrize("kind", ["markdown", "raw"])
 @pytest.mark.parametrize(
     "before", ["", "```\n", "~~~\n", "````text\n```\n", "$$\n", "    ", "<pre>\n", "[a]: b\n", "> ```\n"]

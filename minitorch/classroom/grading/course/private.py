@@ -65,7 +65,7 @@ def tighten(*paths: Path) -> list[Path]:
         What others can still read, because it belongs to them.
     """
     kept = []
-    for path in (each for top in paths for each in (top, *top.rglob("*"))):  # which goes into no link
+    for path in (each for top in paths if not top.is_symlink() for each in (top, *top.rglob("*"))):  # goes into no link
         try:
             mode = path.lstat().st_mode
             if not stat.S_ISLNK(mode) and mode & OTHERS:
