@@ -423,6 +423,24 @@ def test_a_change_of_what_decides_on_points_is_graded_again(tmp_path: Path, monk
     assert keys.judging.__wrapped__() == before
 
 
+def test_a_result_is_that_of_the_work_that_lay_there_when_its_turn_came(tmp_path: Path) -> None:
+    classes.needs_bubblewrap()
+    root = classes.course(tmp_path)
+    for student in ("ana", "bob", "eve"):
+        hand_in(root, student, notebook(sample()))
+
+    class HandingIn(Progress):
+        def step(self, said: str, look: bool) -> None:
+            if said.startswith("ana"):
+                hand_in(root, "eve", notebook(sample(RIGHT)))
+
+    course = Course.at(root)
+    report = courses.grade(course, Limits(), workers=1, progress=HandingIn(io.StringIO()))
+    assert [row.points for row in report.rows][::2] == [0, 30]
+    entry = Journal(course.journal).read().entries["eve", EXERCISE]
+    assert entry.work == work_of(read(course.submitted / "eve" / EXERCISE, EXERCISE, 10**6))
+
+
 def test_a_result_counts_for_what_it_was_made_from(tmp_path: Path) -> None:
     root = classes.course(tmp_path)
     release = released(root / "exercises" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb")
@@ -598,6 +616,6 @@ def test_a_worker_does_the_next_submission_while_an_answer_is_written(
         for name in names
     }
     with local.here(jobs, 1) as answers:
-        assert next(answers)[1] == {"of": "ana"}
+        assert next(answers)[1]["of"] == "ana"
         assert [begun.get(timeout=60) for _ in range(2)] == ["ana", "bob"]
         assert [answer["of"] for _, answer in answers] == ["bob", "eve"]

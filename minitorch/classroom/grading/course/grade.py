@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,8 @@ def grade(
         def done(item: Item, answer: dict[str, Any]) -> None:
             release = releases[item.submission.exercise]
             result, why = _result(answer, release), "graded again" if item.before else "graded"
-            if task and item.before is not None:
+            item = replace(item, work=answer.get("work", item.work))  # other work may lie there by now
+            if task and item.before is not None and item.before.work == item.work:
                 order = [part.name or "" for part in release if part.points is not None]
                 result = merged(item.before.result, result, cells[item.submission.exercise], order)
                 why = f"the task {task} was graded again"

@@ -17,9 +17,10 @@ from typing import Any
 from ..sandbox import bubblewrap as sandbox
 from ..submission.worker import Job, Worker
 from .folders import Submission
+from .keys import work_of
 
 Answers = Iterator[tuple[Submission, dict[str, Any]]]
-"""Submissions as they are done, each with the answer of `Worker.do`."""
+"""Submissions as they are done, each with the answer of `Worker.do`, and a digest of its `work`."""
 LOOK_SECONDS = 5.0  # between two looks at the room there is, if nothing is done meanwhile
 
 
@@ -32,23 +33,25 @@ def handed_out(
     """Hand jobs out, and yield the answers as they come.
 
     Few are on their way at a time, so that an interruption finds few waiting. The next one is handed out before an
-    answer is given away: no worker waits while pages and points are written.
+    answer is given away: no worker waits while pages and points are written. Each answer says of which `work` it is:
+    what lies in the folder when its turn comes.
     """
     waiting = iter(jobs.items())
-    running: dict[Future[Any], Submission] = {}
-    done: list[tuple[Submission, Future[Any]]] = []
+    running: dict[Future[Any], tuple[Submission, str]] = {}
+    done: list[tuple[Submission, str, Future[Any]]] = []
     while True:
         for each, job in islice(waiting, max(0, room() - len(running))):
             try:
-                running[submit(job.loaded())] = each
+                loaded = job.loaded()
+                running[submit(loaded)] = each, work_of(loaded.files)
             except OSError as error:
                 yield each, {"error": f"reading it: {error}"[:500]}
         if done:
-            each, future = done.pop()
-            yield each, answer(future)
+            each, work, future = done.pop()
+            yield each, {"work": work, **answer(future)}
         elif running:
             found = wait(running, LOOK_SECONDS, FIRST_COMPLETED).done
-            done += [(running.pop(future), future) for future in found]
+            done += [(*running.pop(future), future) for future in found]
         else:
             return
 
