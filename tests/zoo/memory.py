@@ -75,6 +75,11 @@ def forgets_outputs_altogether(graph):
     return {}
 
 
+@wrong("memory.live_ranges", says="a dict was expected, from nodes to pairs (first, last), and it is [", points=0)
+def lists_the_ranges(graph):
+    return [(step, step + 1) for step in range(len(graph.nodes))]
+
+
 # --- best_fit ---------------------------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ def live_ranges(call: Limited, case: tuple[str, str]) -> Any:
     found = call(graph)
     if not isinstance(found, dict):
         return found
-    return [list(pair) for pair in zip(places_of(everything_in(graph), [*found]), found.values(), strict=True)]
+    return dict(zip(places_of(everything_in(graph), [*found]), found.values(), strict=True))
 
 
 @asks("memory.may_overwrite", NEEDS)

@@ -100,10 +100,10 @@ def _ranges(seed: int) -> Cases:
 def _wrong_ranges(part: str, text: str, answer: Any) -> str | None:
     graph = Graph.parse(text)
     names, everything, right = node_names(graph), everything_in(graph), lives(graph)
-    if type(answer) is not list:
+    if type(answer) is not dict:
         return f"a dict was expected, from nodes to pairs (first, last), and it is {described(answer)}"
     found = {}
-    for place, pair in answer:
+    for place, pair in answer.items():
         if not (type(place) is int and 0 <= place < len(everything)):
             return "a key is no node of the graph"
         if reason := wrong_form(pair, tuple, int, 2, "the first and the last step"):
