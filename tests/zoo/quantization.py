@@ -285,7 +285,7 @@ def multiplies_by_the_inverse(scale, good, gradients, interval):
     unscaled = [each * np.float32(1 / scale) for each in gradients] if finite else None
     good = good + 1 if finite else 0
     scale = scale if finite else max(1.0, 0.5 * scale)
-    return (unscaled, scale, good) if good < interval else (unscaled, min(2.0 * scale, float(1 << 24)), 0)
+    return (unscaled, scale, good) if good < interval else (unscaled, min(2.0 * scale, 1 << 24), 0)
 
 
 @wrong("quantization.scaler_step", says="it was not divided by the scale", points=11)
