@@ -93,3 +93,9 @@ def test_every_command_of_the_page_does_what_it_says(course: Path) -> None:
         ran = subprocess.run(line, shell=True, cwd=course, env=environment, text=True, capture_output=True)
         assert ran.returncode == STATUS.get(line, 0), f"{line}\n{ran.stdout}\n{ran.stderr}"
     assert [name for name in sorted(files(PAGE)) if not (course / name).exists()] == []
+
+
+def test_the_page_says_of_each_exercise_what_is_believed() -> None:
+    table = PAGE.partition("| what is believed |")[2].partition("\n\n")[0]
+    told = re.findall(r"\b\d\d\b", " ".join(row.split("|")[1] for row in table.splitlines()[2:]))
+    assert {*told} == {path.name[:2] for path in RELEASED.iterdir()}
