@@ -47,9 +47,9 @@ def kept(needs: Needs) -> frozenset[str]:
     for name in (*needs.engine, *needs.without):
         if name not in EVERYTHING:
             _check(f"{NAME}.{name}")
-    withheld = tuple(f"{NAME}.{name}" for name in needs.without)
+    withheld = tuple(f"{NAME}.{name}" for name in ("classroom", *needs.without))  # no import brings the checks along
     if needs.engine == EVERYTHING:
-        pending = [name for name in modules() if not _is_inside(name, (f"{NAME}.classroom",))]
+        pending = [*modules()]
     else:
         pending = [each for name in needs.engine for each in _inside(f"{NAME}.{name}")]
     found: set[str] = set()
