@@ -135,11 +135,13 @@ def test_a_full_disk_is_called_one(here: Course) -> None:
     assert "away" not in said and "another process" not in said
 
 
-@pytest.mark.parametrize("content", ["middle", "header"])
+@pytest.mark.parametrize("content", ["middle", "header", "all"])
 def test_a_damaged_gradebook_says_what_a_new_one_would_lose(here: Course, content: str) -> None:
     data = bytearray(here.gradebook.read_bytes())
     if content == "header":
         data[:100] = bytes(range(100))
+    elif content == "all":
+        data.clear()
     else:
         for page in range(4096, len(data), 4096):
             data[page : page + 200] = b"\xff" * 200

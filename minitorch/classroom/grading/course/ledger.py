@@ -19,7 +19,7 @@ from ....errors import CommandError
 from ..submission.preflight import Part
 from .marks import Mark, Who
 from .names import visible
-from .trouble import unusable
+from .trouble import check_empty, unusable
 
 WAIT = 5.0  # seconds for another program to end its transaction; formgrader's take milliseconds
 
@@ -74,7 +74,10 @@ class Ledger:
             CommandError: if it cannot be read, or holds points that are no numbers.
         """
         try:
-            if not path.exists() or not path.stat().st_size:
+            if not path.exists():
+                return cls()
+            if not path.stat().st_size:  # a program was killed when it had begun one, or all of it is lost
+                check_empty(path)
                 return cls()
             journal = path.with_name(f"{path.name}-journal")
             if journal.exists() and not os.access(path.parent, os.W_OK):

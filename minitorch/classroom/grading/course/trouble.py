@@ -96,11 +96,27 @@ def _check(path: Path) -> str:
     return ""
 
 
+def check_empty(path: Path) -> None:
+    """See that an empty gradebook is a new one.
+
+    Raises:
+        CommandError: if persons gave points before; another program has emptied it.
+    """
+    if _by_hand(path):
+        raise CommandError(
+            f"{path} is damaged (it is empty): put back a copy, if there is one, or remove it. {_lost(path)}"
+        )
+
+
+def _by_hand(path: Path) -> int:
+    """How many points persons gave, as far as the history knows."""
+    history = History(path.with_name("history.jsonl"))
+    return sum(mark.is_by_hand for marks in history.marks.values() for mark in marks.values())
+
+
 def _lost(path: Path) -> str:
     """What would be lost with a gradebook."""
-    history = History(path.with_name("history.jsonl"))
-    given = [mark for marks in history.marks.values() for mark in marks.values() if mark.is_by_hand]
     return (
         "A new one would have the points of the checks again, and none of those that persons gave: "
-        f"{history.path.name} knows of {len(given)}. `sqlite3 {path.name} .recover` reads what can still be read"
+        f"history.jsonl knows of {_by_hand(path)}. `sqlite3 {path.name} .recover` reads what can still be read"
     )
