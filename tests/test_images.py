@@ -58,6 +58,7 @@ ROOMS = {
     "12-inference": {"graph"},
     "13-quantization": set(),
     "14-export": {"graph"},
+    "15-compilers": {"graph"},
     "16-devices": {"autograd", "functional", "tree"},
     "17-transformer": {"graph"},
 }
@@ -421,6 +422,20 @@ def lower(operator, operands, attributes):
     return ROWS[operator](*operands, **attributes)
 """,
     },
+    "15-compilers": {
+        "language": "def language(listing): return checks.compilers._written_in(listing), listing[:9]",
+        "partners": "def partners(ours, theirs): return checks.compilers.meanings(ours, {})",
+        "kernels": """
+def kernels(rows, epilogues):
+    from minitorch.compiler.fusion.fuse import fuse
+    return fuse(rows)
+""",
+        "retraces": """
+def retraces(policy, calls):
+    import minitorch as mt
+    return mt.jit(policy).explain().misses
+""",
+    },
     "16-devices": {
         "all-gather": """
 def all_gather(group):
@@ -506,6 +521,7 @@ AIMS = {
     "12-inference": ("minitorch.passes.affine", "fold_affine"),
     "13-quantization": ("minitorch.quantization.schemes", "choose_qparams"),
     "14-export": ("minitorch.export.onnx_format.writing.model", "model_of"),
+    "15-compilers": ("minitorch.compiler.fusion.fuse", "fuse"),
     "16-devices": ("minitorch.course.simulating", "rounds"),
     "17-transformer": ("minitorch.nn.functional.attention", "scaled_dot_product_attention"),
 }

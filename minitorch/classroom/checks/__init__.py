@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import (
     autograd,
+    compilers,
     deferred,
     devices,
     eager,
@@ -42,6 +43,7 @@ EXERCISES: dict[str, tuple[Task, ...]] = {
     "12-inference": inference.TASKS,
     "13-quantization": quantization.TASKS,
     "14-export": export.TASKS,
+    "15-compilers": compilers.TASKS,
     "16-devices": devices.TASKS,
     "17-transformer": transformer.TASKS,
 }
