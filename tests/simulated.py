@@ -392,7 +392,8 @@ def _wrong(root: Path, entry: Entry, row: dict[str, Any], ledger: Ledger, seeds:
     if points.keys() != expected.keys() or any(points[cell] not in expected[cell] for cell in points):
         yield f"{points}, and not {expected}: {[each['reason'][:200] for each in row['graded']]}"
     marks = {cell: mark.program for cell, mark in ledger.marks[who].items()}
-    if marks != points or row["points"] != sum(points.values()):
+    known = {each["cell"]: None if each["manual"] else each["points"] for each in row["graded"]}
+    if marks != known or row["points"] != sum(points.values()):
         yield f"{marks} in the gradebook, {row['points']} in the table, and {points}"
     slow = {f"{cell_of(task)}-check" for task, worth in work.worth.items() if isinstance(worth, Animal)}
     incidents = [each for each in row["incidents"] if each["kind"] != "call-time" or each["cell"] not in slow]
