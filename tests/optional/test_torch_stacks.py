@@ -18,6 +18,7 @@ def test_eager_pytorch_computes_the_same_and_as_counted(program):
     assert prepared.count() == (row.kernels, row.bytes)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's own use of what it has deprecated
 @pytest.mark.parametrize("program", FUNCTIONS, ids=lambda each: each.name)
 def test_inductor_makes_the_kernels_that_are_recorded(program):
     if "torch.compile" not in installed():
