@@ -142,6 +142,8 @@ class Run(Drawable):
     def __str__(self) -> str:
         return "\n".join(map(str, self.stages))
 
+    __repr__ = __str__
+
 
 def run_pipeline(graph: Graph, passes: Iterable[Pass]) -> Run:
     """Apply passes one after another; the graph that is given stays as it is.

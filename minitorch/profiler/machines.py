@@ -71,6 +71,8 @@ class Machine:
             lines.append("other programs were running: mt.machine(again=True) measures again, and keeps better rates")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def better(self, other: Machine) -> Machine:
         """The better of two measurements of one machine: disturbances only make it slower.
 

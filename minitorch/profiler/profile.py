@@ -196,6 +196,8 @@ class Profile:
     def __str__(self) -> str:
         return self.table()
 
+    __repr__ = __str__
+
 
 @block
 def profile() -> Iterator[Profile]:

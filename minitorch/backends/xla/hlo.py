@@ -96,6 +96,8 @@ class Hlo:
         )
         return f"{text}\n{len(self.ours_in_order())} of our kernels, {len(self.kernels)} of XLA's"
 
+    __repr__ = __str__
+
 
 def read(text: str) -> tuple[Instruction, ...]:
     """What a compiled program runs: the instructions of its entry, without those that run nothing."""

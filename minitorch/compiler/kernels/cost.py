@@ -60,6 +60,8 @@ class FusedCost(Traffic):
         head = f"{'':<22}{'fused':>12}{'node by node':>16}"
         return "\n".join([head, *(f"{name:<22}{fused:>12}{before:>16}".rstrip() for name, fused, before in rows)])
 
+    __repr__ = __str__
+
 
 def fused_cost(
     ledger: Ledger, written: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()

@@ -249,6 +249,8 @@ class Kernel:
             f"{in_units(self.bytes_written, 'B'):>10}{in_units(self.flops):>9}  {where}"
         ).rstrip()
 
+    __repr__ = __str__
+
 
 @lru_cache(256)
 def _operations(loops: LoopKernel, target: Target, own: tuple[Schedule | None, ...]) -> count.Operations:

@@ -135,6 +135,8 @@ class Ledger:
             lines.append(f"{node.source or node.primitive.name}: quantised operands are multiplied as floats: {reason}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own | None = None) -> Ledger:
     """Partition a graph into kernels for a target.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..tracing.traced import Traced
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stages(Run):
     """A run of the passes, and the compiler's forms of the result: kernels, loops, LLVM, assembly.
 

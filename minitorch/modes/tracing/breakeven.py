@@ -67,6 +67,8 @@ class BreakEven:
         paid = "never pays" if self.calls is None else f"pays after {self.calls:,} call{'s' * (self.calls != 1)}"
         return f"{paid}: {self.eager * 1e3:.4f} ms eagerly, one by one, {self.compiled * 1e3:.4f} ms compiled"
 
+    __repr__ = __str__
+
 
 def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any]], around: float) -> BreakEven:
     """Run a program both ways; the arrays are its inputs, and may be written to.
