@@ -211,6 +211,19 @@ def test_a_solution_has_all_points_and_a_blank_none(name: str) -> None:
         assert all(row.reason == read for row in checked.rows[len(rows) :])
 
 
+def test_a_blank_answer_is_known_where_what_was_handed_out_is_not(tmp_path: Path) -> None:
+    name = "17-transformer"
+    written = {cell.id: "a person reads this answer" for cell in cells(SOLUTIONS, name) if is_written(cell)}
+    notebook = json.loads((RELEASED / name / f"{name}.ipynb").read_bytes())
+    blank, *_ = [cell for cell in notebook["cells"] if cell["id"] in written]
+    for cell in notebook["cells"]:
+        if cell["id"] in written and cell is not blank:
+            cell["source"] = "An answer."
+    (path := tmp_path / "mine.ipynb").write_text(json.dumps(notebook))
+    found = {row.task: row.reason for row in check_notebook(path, 120).rows if row.task in written}
+    assert found == {**written, blank["id"]: "left as it was handed out"}
+
+
 @every
 def test_every_cell_runs_in_a_notebook(name: str, tmp_path: Path) -> None:
     """With the whole engine, in a real kernel: the examples work, also where nothing has been written yet."""

@@ -94,8 +94,11 @@ def check_notebook(path: Path, seconds: float) -> Checked:
         CommandError: if it cannot be read, or has no graded cell, or its exercise cannot be graded.
     """
     notebook = read_notebook(path)
-    # Where what was handed out is not known, it is the notebook itself, in which every answer is one.
-    itself = [replace(part, source="") if part.solution else part for part in cells_of(notebook)]
+    # Where what was handed out is not known, it is the notebook itself, without the answers.
+    itself = [
+        replace(part, source="") if part.solution and not _is_as_handed_out(part) else part
+        for part in cells_of(notebook)
+    ]
     release = _handed_out(path) or itself
     if not any(part.points is not None for part in release):
         raise CommandError(f"{path} has no graded cell")
@@ -155,11 +158,13 @@ def _handed_out(path: Path) -> list[Part] | None:
 
 
 def _is_as_handed_out(part: Part) -> bool:
-    """Whether a check has nbgrader's checksum (`nbgrader.utils.compute_checksum`): students may work in that file."""
+    """Whether a cell has nbgrader's checksum (`nbgrader.utils.compute_checksum`): students may work in that file."""
     about = part.about or {}
-    if not part.is_check or "checksum" not in about:
-        return True
-    text = f"{part.source}{part.kind}TrueFalseTrue{part.name}{float(about['points'])}"
+    if "checksum" not in about:
+        return not part.solution
+    kinds = "".join(str(bool(about.get(name))) for name in ("grade", "solution", "locked"))
+    points = float(about["points"]) if about.get("grade") else ""
+    text = f"{part.source}{part.kind}{kinds}{part.name}{points}"
     found = hashlib.md5(text.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
     return found == str(about["checksum"])
 
