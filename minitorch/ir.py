@@ -125,6 +125,13 @@ class Primitive:
         variadic: whether it takes any number of inputs.
         is_view: whether the result can share the input's memory.
         refuses: the kinds of NumPy types (``dtype.kind``) that `infer` refuses and NumPy would convert to floats.
+        element: an element of the result as Python, ``"{} + {}"``, which loop nests are printed with and compiled from;
+            empty if a backend has no instruction for it: NumPy then runs it as a kernel of its own.
+        work: what an element costs: ``"arithmetic"`` (one FLOP), ``"none"``, ``"division"`` (one FLOP, but many cycles)
+            or ``"function"`` (a transcendental function, counted apart from FLOPs).
+        ulp: the largest error of compiled code in units in the last place; 0.5 is correct rounding.
+        reorders: whether compiled code may add up terms in another order.
+        commutes: whether two operands may be exchanged.
         doc: its result, in a line.
     """
 
@@ -138,6 +145,11 @@ class Primitive:
     variadic: bool = False
     is_view: bool = False
     refuses: str = ""
+    element: str = ""
+    work: str = "arithmetic"
+    ulp: float = 0.5
+    reorders: bool = False
+    commutes: bool = False
     doc: str = ""
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import io
 import re
 import subprocess
@@ -44,6 +45,7 @@ FOREIGN = re.compile(
 NAMES = 3  # a collection of so many names of primitives is a fact about them; of fewer, a pattern
 
 
+@functools.cache
 def code_lines(source: str) -> int:
     """Return the number of lines that hold code.
 

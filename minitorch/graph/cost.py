@@ -72,12 +72,6 @@ class Cost(Traffic):
     peak_bytes: int
 
 
-TRANSCENDENTAL = frozenset(
-    ("atan2", "cos", "erf", "exp", "expm1", "log", "log1p", "pow", "sin", "sqrt", "tanh")
-)  # by name of the primitive
-FREE = frozenset(("cast", "bitcast"))  # elementwise, but no arithmetic
-
-
 def _of_output(node: Node) -> int:
     return node.spec.size
 
@@ -123,12 +117,12 @@ FLOPS: dict[str, Callable[[Node], int]] = {  # by kind of the primitive
 
 def flops(node: Node) -> int:
     """Arithmetic of one node, transcendental functions apart."""
-    return 0 if node.primitive.name in FREE | TRANSCENDENTAL else FLOPS[node.primitive.kind](node)
+    return FLOPS[node.primitive.kind](node) if node.primitive.work in ("arithmetic", "division") else 0
 
 
 def transcendentals(node: Node) -> int:
     """Elements of one node that take a transcendental function."""
-    return node.spec.size if node.primitive.name in TRANSCENDENTAL else 0
+    return node.spec.size if node.primitive.work == "function" else 0
 
 
 def memory_roots(graph: Graph) -> dict[Node, Node]:

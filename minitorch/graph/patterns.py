@@ -15,10 +15,6 @@ from .build import apply, literal
 from .text import value_text
 from .values import Number, is_splat, value_key
 
-COMMUTATIVE = frozenset(
-    PRIMITIVES[name] for name in ("add", "mul", "maximum", "equal", "bitwise_and", "bitwise_or", "bitwise_xor")
-)
-
 # Patterns ---------------------------------------------------------------------------------------------------
 
 
@@ -253,7 +249,7 @@ def orders(pattern: Pattern) -> Iterator[Pattern]:
         choices = [(*before, each) for before in choices for each in orders(operand)]
     for operands in choices:
         yield Operation(pattern.primitive, operands, pattern.params)
-        if pattern.primitive in COMMUTATIVE and operands[0] is not operands[1]:
+        if pattern.primitive.commutes and operands[0] is not operands[1]:
             yield Operation(pattern.primitive, operands[::-1], pattern.params)
 
 

@@ -13,10 +13,9 @@ from collections.abc import Hashable
 from ..graph.build import with_inputs
 from ..graph.graph import Graph
 from ..graph.values import is_splat, params_key, splat_key
-from ..ir import PRIMITIVES, Node
+from ..ir import Node
+from ..primitives import maximum
 from .pipeline import Pass
-
-SYMMETRIC = frozenset(PRIMITIVES[name] for name in ("add", "mul", "equal", "bitwise_and", "bitwise_or", "bitwise_xor"))
 
 
 def merge_common_subexpressions(graph: Graph) -> Graph:
@@ -31,7 +30,7 @@ def merge_common_subexpressions(graph: Graph) -> Graph:
             key = splat_key(node)
         else:
             places: tuple[int, ...] = tuple(map(id, operands))
-            if node.primitive in SYMMETRIC:
+            if node.primitive.commutes and node.primitive is not maximum:
                 places = tuple(sorted(places))
             key = node.primitive, places, params_key(node.params)
         if key in first:

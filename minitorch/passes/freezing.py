@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from ..graph.build import topological_order, with_inputs
-from ..graph.cost import TRANSCENDENTAL
 from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import Node
@@ -34,7 +33,7 @@ from .pipeline import Pass
 Array = np.ndarray[Any, Any]
 
 MOST_GROWN = 1 << 24  # bytes that the result of costly work may be larger than its operands; raising it takes memory
-CHEAP = ELEMENTWISE | {"movement", "source"}  # kinds of primitives; those in `TRANSCENDENTAL` apart
+CHEAP = ELEMENTWISE | {"movement", "source"}  # kinds of primitives; transcendental functions apart
 
 
 def _hang_on_constants(graph: Graph) -> Iterator[Node]:
@@ -48,7 +47,7 @@ def _hang_on_constants(graph: Graph) -> Iterator[Node]:
 
 
 def _is_costly(node: Node) -> bool:
-    return node.primitive.kind not in CHEAP or node.primitive.name in TRANSCENDENTAL
+    return node.primitive.kind not in CHEAP or node.primitive.work == "function"
 
 
 def _is_free(node: Node) -> bool:

@@ -73,6 +73,7 @@ contract = LOWERED["contract"] = Primitive(
     "contraction",
     _infer,
     _evaluate,
+    reorders=True,
     doc="the sum of left * right over a space of `lengths`, but for the first `kept` dimensions",
 )
 

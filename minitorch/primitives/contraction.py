@@ -101,5 +101,6 @@ dot: Primitive = declare(
         lambda g, y, a, b, dtype: dot(transposed(a), _same_type(g, a), dtype=b.dtype),
     ),
     saves=(0, 1),
+    reorders=True,
     doc="[..., m, k] times [..., k, n] gives [..., m, n], a sum over k; dtype is the type of the sums",
 )

@@ -71,7 +71,8 @@ def _refused(accepts: tuple[str, ...]) -> str:
     )
 
 
-def _unary(name: str, evaluate: Any, accepts: tuple[str, ...], rule: Any = None, **fields: Any) -> Primitive:
+def unary(name: str, evaluate: Any, accepts: tuple[str, ...], rule: Any = None, **fields: Any) -> Primitive:
+    """Declare a pointwise primitive of one operand, which accepts some categories of types; a rule is its gradient."""
     return declare(
         name,
         "unary",
@@ -83,7 +84,7 @@ def _unary(name: str, evaluate: Any, accepts: tuple[str, ...], rule: Any = None,
     )
 
 
-def _binary(
+def binary(
     name: str,
     evaluate: Any,
     accepts: tuple[str, ...],
@@ -91,11 +92,19 @@ def _binary(
     result: DType | None = None,
     **fields: Any,
 ) -> Primitive:
+    """Declare a pointwise primitive of two operands, with a rule for each; `result` is its type, if it has another."""
+
     def infer(a: Spec, b: Spec) -> Spec:
         spec = _check(name, accepts, (a, b))
         return Spec(spec.shape, result) if result else spec
 
     return declare(name, "binary", infer, evaluate, gradient=rules, refuses=_refused(accepts), **fields)
+
+
+def _function(name: str, evaluate: Any, ulp: float, rule: Any, **fields: Any) -> Primitive:
+    """A transcendental function (a square root counts as one), which compiled code approximates within `ulp`."""
+    fields.setdefault("element", f"np.{name}({{}})")
+    return unary(name, evaluate, FLOATS, rule, work="function", ulp=ulp, **fields)
 
 
 # NumPy functions that need a word more than their name. ----------------------------------------------------
@@ -116,30 +125,44 @@ def _pow(a: Array, b: Array) -> Any:
 
 # The table. -------------------------------------------------------------------------------------------------
 
-add: Primitive = _binary("add", np.add, ANY, (lambda g, y, a, b: g, lambda g, y, a, b: g), doc="a + b; of bools, or")
-neg: Primitive = _unary("neg", np.negative, NUMBERS, lambda g, y, x: neg(g), doc="-x")
-sub: Primitive = _binary("sub", np.subtract, NUMBERS, (lambda g, y, a, b: g, lambda g, y, a, b: neg(g)), doc="a - b")
-mul: Primitive = _binary(
+add: Primitive = binary(
+    "add",
+    np.add,
+    ANY,
+    (lambda g, y, a, b: g, lambda g, y, a, b: g),
+    element="{} + {}",
+    commutes=True,
+    doc="a + b; of bools, or",
+)
+neg: Primitive = unary("neg", np.negative, NUMBERS, lambda g, y, x: neg(g), element="-{}", doc="-x")
+sub: Primitive = binary(
+    "sub", np.subtract, NUMBERS, (lambda g, y, a, b: g, lambda g, y, a, b: neg(g)), element="{} - {}", doc="a - b"
+)
+mul: Primitive = binary(
     "mul",
     np.multiply,
     ANY,
     (lambda g, y, a, b: mul(g, b), lambda g, y, a, b: mul(g, a)),
     saves=(0, 1),
+    element="{} * {}",
+    commutes=True,
     doc="a * b; of bools, and",
 )
-div: Primitive = _binary(
+div: Primitive = binary(
     "div",
     np.true_divide,
     FLOATS,
     (lambda g, y, a, b: div(g, b), lambda g, y, a, b: neg(mul(g, div(y, b)))),
     saves=(1,),
     saves_output=True,
+    element="{} / {}",
+    work="division",
     doc="a / b",
 )
 
-less: Primitive = _binary("less", np.less, ANY, result=bool_, doc="a < b")
-less_equal: Primitive = _binary("less_equal", np.less_equal, ANY, result=bool_, doc="a <= b")
-equal: Primitive = _binary("equal", np.equal, ANY, result=bool_, doc="a == b")
+less: Primitive = binary("less", np.less, ANY, result=bool_, element="{} < {}", doc="a < b")
+less_equal: Primitive = binary("less_equal", np.less_equal, ANY, result=bool_, element="{} <= {}", doc="a <= b")
+equal: Primitive = binary("equal", np.equal, ANY, result=bool_, element="{} == {}", commutes=True, doc="a == b")
 
 
 def _infer_where(condition: Spec, a: Spec, b: Spec) -> Spec:
@@ -185,6 +208,7 @@ cast: Primitive = declare(
     lambda x, *, dtype: Spec(x.shape, dtype),
     _cast_evaluate,
     gradient=(lambda g, y, x, dtype: cast(g, dtype=x.dtype),),
+    work="none",
     doc="the same number in another type; from float to int towards zero",
 )
 
@@ -201,6 +225,7 @@ bitcast: Primitive = declare(
     _infer_bitcast,
     lambda x, *, dtype: x.view(dtype.numpy),
     is_view=True,
+    work="none",
     doc="the same bits read as another type of the same size",
 )
 
@@ -215,64 +240,66 @@ def _zero(g: Tensor, y: Tensor, *inputs: Tensor) -> Tensor:
     return PRIMITIVES["constant"](value=0, shape=g.shape, dtype=g.dtype)
 
 
-absolute: Primitive = _unary("abs", np.abs, NUMBERS, lambda g, y, x: mul(g, _sign(x)), saves=(0,), doc="|x|")
-sqrt: Primitive = _unary(
-    "sqrt",
-    np.sqrt,
-    FLOATS,
-    lambda g, y, x: div(g, add(y, y)),
-    saves_output=True,
-    doc="the square root",
+absolute: Primitive = unary(
+    "abs", np.abs, NUMBERS, lambda g, y, x: mul(g, _sign(x)), saves=(0,), element="np.abs({})", doc="|x|"
 )
-exp: Primitive = _unary("exp", np.exp, FLOATS, lambda g, y, x: mul(g, y), saves_output=True, doc="e**x")
-expm1: Primitive = _unary(
+sqrt: Primitive = _function(
+    "sqrt", np.sqrt, 0.5, lambda g, y, x: div(g, add(y, y)), saves_output=True, doc="the square root"
+)
+exp: Primitive = _function("exp", np.exp, 1.25, lambda g, y, x: mul(g, y), saves_output=True, doc="e**x")
+expm1: Primitive = _function(
     "expm1",
     np.expm1,
-    FLOATS,
+    2.25,
     lambda g, y, x: mul(g, exp(x)),  # and not y + 1, of which little is left where y is almost -1
     saves=(0,),
     doc="e**x - 1, exact near 0",
 )
-log: Primitive = _unary("log", np.log, FLOATS, lambda g, y, x: div(g, x), saves=(0,), doc="the natural logarithm")
-log1p: Primitive = _unary(
+log: Primitive = _function("log", np.log, 1.0, lambda g, y, x: div(g, x), saves=(0,), doc="the natural logarithm")
+log1p: Primitive = _function(
     "log1p",
     np.log1p,
-    FLOATS,
+    1.0,
     lambda g, y, x: div(g, add(x, scalar(1, x))),
     saves=(0,),
     doc="log(1 + x), exact near 0",
 )
-sin: Primitive = _unary("sin", np.sin, FLOATS, lambda g, y, x: mul(g, cos(x)), saves=(0,), doc="the sine of x radians")
-cos: Primitive = _unary(
-    "cos", np.cos, FLOATS, lambda g, y, x: neg(mul(g, sin(x))), saves=(0,), doc="the cosine of x radians"
+sin: Primitive = _function("sin", np.sin, 2.0, lambda g, y, x: mul(g, cos(x)), saves=(0,), doc="the sine of x radians")
+cos: Primitive = _function(
+    "cos", np.cos, 2.0, lambda g, y, x: neg(mul(g, sin(x))), saves=(0,), doc="the cosine of x radians"
 )
-tanh: Primitive = _unary(
+tanh: Primitive = _function(
     "tanh",
     np.tanh,
-    FLOATS,
+    3.0,
     lambda g, y, x: mul(g, sub(scalar(1, y), mul(y, y))),
     saves_output=True,
     doc="the hyperbolic tangent",
 )
-erf: Primitive = _unary(
+erf: Primitive = _function(
     "erf",
     _erf,
-    FLOATS,
+    2.0,
     lambda g, y, x: mul(g, mul(scalar(2 / math.sqrt(math.pi), x), exp(neg(mul(x, x))))),
     saves=(0,),
+    element="erf({})",
     doc="the error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x",
 )
-floor: Primitive = _unary("floor", np.floor, FLOATS, _zero, doc="the largest integer not above x")
-trunc: Primitive = _unary("trunc", np.trunc, FLOATS, _zero, doc="x without its fraction")
-
-bitwise_not: Primitive = _unary("bitwise_not", np.invert, BITS, doc="all bits turned; of bools, not")
-bitwise_and: Primitive = _binary("bitwise_and", np.bitwise_and, BITS, doc="a & b")
-bitwise_or: Primitive = _binary("bitwise_or", np.bitwise_or, BITS, doc="a | b")
-bitwise_xor: Primitive = _binary("bitwise_xor", np.bitwise_xor, BITS, doc="a ^ b")
-shift_left: Primitive = _binary(
-    "shift_left", np.left_shift, ("int",), doc="a << b; 0 if b is the number of bits or more"
+floor: Primitive = unary(
+    "floor", np.floor, FLOATS, _zero, element="np.floor({})", doc="the largest integer not above x"
 )
-shift_right: Primitive = _binary("shift_right", np.right_shift, ("int",), doc="a >> b, keeping the sign")
+trunc: Primitive = unary("trunc", np.trunc, FLOATS, _zero, element="np.trunc({})", doc="x without its fraction")
+
+bitwise_not: Primitive = unary("bitwise_not", np.invert, BITS, element="~{}", doc="all bits turned; of bools, not")
+bitwise_and: Primitive = binary("bitwise_and", np.bitwise_and, BITS, element="{} & {}", commutes=True, doc="a & b")
+bitwise_or: Primitive = binary("bitwise_or", np.bitwise_or, BITS, element="{} | {}", commutes=True, doc="a | b")
+bitwise_xor: Primitive = binary("bitwise_xor", np.bitwise_xor, BITS, element="{} ^ {}", commutes=True, doc="a ^ b")
+shift_left: Primitive = binary(
+    "shift_left", np.left_shift, ("int",), element="{} << {}", doc="a << b; 0 if b is the number of bits or more"
+)
+shift_right: Primitive = binary(
+    "shift_right", np.right_shift, ("int",), element="{} >> {}", doc="a >> b, keeping the sign"
+)
 
 
 def _half_of_tie(g: Tensor, mine: Tensor, other: Tensor) -> Tensor:
@@ -281,30 +308,36 @@ def _half_of_tie(g: Tensor, mine: Tensor, other: Tensor) -> Tensor:
     return where(less(mine, other), scalar(0, g), kept)
 
 
-maximum: Primitive = _binary(
+maximum: Primitive = binary(
     "maximum",
     np.maximum,
     ANY,
     (lambda g, y, a, b: _half_of_tie(g, a, b), lambda g, y, a, b: _half_of_tie(g, b, a)),
     saves=(0, 1),
+    element="np.maximum({}, {})",
+    commutes=True,
     doc="the larger operand; NaN if either is NaN",
 )
-floor_divide: Primitive = _binary(
+floor_divide: Primitive = binary(
     "floor_divide",
     np.floor_divide,
     NUMBERS,
     (_zero, _zero),
+    element="{} // {}",
+    work="division",
     doc="a / b rounded down; of integers divided by 0, 0",
 )
-remainder: Primitive = _binary(
+remainder: Primitive = binary(
     "remainder",
     np.remainder,
     NUMBERS,
     (lambda g, y, a, b: g, lambda g, y, a, b: neg(mul(g, floor_divide(a, b)))),  # a / b may be rounded up
     saves=(0, 1),
+    element="{} % {}",
+    work="division",
     doc="a - b * floor(a / b), with the sign of b; of integers divided by 0, 0",
 )
-power: Primitive = _binary(
+power: Primitive = binary(
     "pow",
     _pow,
     NUMBERS,
@@ -319,6 +352,9 @@ power: Primitive = _binary(
     ),
     saves=(0, 1),
     saves_output=True,
+    element="np.power({}, {})",
+    work="function",
+    ulp=1.5,
     doc="a to the power b",
 )
 
@@ -329,7 +365,7 @@ def _squared_length(a: Tensor, b: Tensor) -> Tensor:
     return where(equal(square, scalar(0, square)), scalar(1, square), square)
 
 
-atan2: Primitive = _binary(
+atan2: Primitive = binary(
     "atan2",
     np.arctan2,
     FLOATS,
@@ -338,5 +374,8 @@ atan2: Primitive = _binary(
         lambda g, y, a, b: neg(div(mul(g, a), _squared_length(a, b))),
     ),
     saves=(0, 1),
+    element="np.arctan2({}, {})",
+    work="function",
+    ulp=2.5,
     doc="the angle of the point (b, a) in radians",
 )

@@ -119,6 +119,7 @@ scatter_add: Primitive = declare(
     ),
     saves=tuple(range(2, 64)),
     variadic=True,
+    reorders=True,
     doc="x with updates added at [i1, ..., ik]; equal indices add up",
 )
 

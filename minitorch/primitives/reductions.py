@@ -110,6 +110,7 @@ reduce_sum: Primitive = _reduction(
     "reduce_sum",
     _reduce_sum,
     lambda g, y, x, dims: _back(g, x, dims),
+    reorders=True,
     doc="the sum over dims; of bools, or",
 )
 
@@ -156,7 +157,9 @@ def _prod_rule(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Tensor
     return mul(others, _back(g, x, dims))
 
 
-reduce_prod: Primitive = _reduction("reduce_prod", _reduce_prod, _prod_rule, saves=(0,), doc="the product over dims")
+reduce_prod: Primitive = _reduction(
+    "reduce_prod", _reduce_prod, _prod_rule, saves=(0,), reorders=True, doc="the product over dims"
+)
 
 
 def _infer_argmax(x: Spec, *, dim: int) -> Spec:
@@ -207,6 +210,7 @@ cumsum: Primitive = declare(
     _infer_cumsum,
     _cumsum,
     gradient=(lambda g, y, x, dim: flip(cumsum(flip(g, dims=(dim,)), dim=dim), dims=(dim,)),),
+    reorders=True,
     doc="the sum of the elements up to and including each one, along a dimension",
 )
 
@@ -252,5 +256,6 @@ cumprod: Primitive = declare(
     _cumprod,
     gradient=(_cumprod_rule,),
     saves=(0,),
+    reorders=True,
     doc="the product of the elements up to and including each one, along a dimension",
 )

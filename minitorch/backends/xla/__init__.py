@@ -14,7 +14,7 @@ XLA raises no errors: whether an index is out of range is asked of the device be
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
 from time import perf_counter_ns
@@ -24,6 +24,7 @@ import jax
 import numpy as np
 
 from ...dtypes import BY_NUMPY
+from ...errors import TranslationError
 from ...graph import Graph
 from ...interpreters import Recorder, current_observer, current_recorder
 from ...ir import Node
@@ -262,12 +263,25 @@ def _compute(nodes: Sequence[Node], known: dict[Node, Any]) -> None:
     for node in nodes:
         if node not in known:
             operands = [known[operand] for operand in node.inputs]
-            rule = RULES.get(node.primitive.name) or windows.RULES[node.primitive.name]
+            rule = _rule(node)
             with jax.named_scope(str(node.source or node.primitive.name)):
                 if node.primitive.name in indices.FIRST:
                     known[node] = indices.applied(rule, node, operands)
                 else:
                     known[node] = rule(*operands, **node.params)
+
+
+def _rule(node: Node) -> Callable[..., Any]:
+    rule = RULES.get(node.primitive.name) or windows.RULES.get(node.primitive.name)
+    if rule is None:
+        raise TranslationError(
+            "MT802",
+            f"{node.primitive.name} has no rule for XLA",
+            where=str(node.source) if node.source else None,
+            why="the primitive has no row in `minitorch.backends.xla`",
+            fix="compile with another backend",
+        )
+    return rule
 
 
 def _given(value: Any) -> Array:

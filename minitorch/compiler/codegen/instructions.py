@@ -182,6 +182,7 @@ def multiply_add(builder: Any, dtype: DType, a: Any, b: Any, c: Any) -> Any:
 
 
 PRIMITIVES: dict[str, Callable[..., Any]] = {
+    **{name: _function(name) for name in FUNCTIONS},
     "add": _arithmetic("fadd", "add", "or_"),
     "sub": _arithmetic("fsub", "sub"),
     "mul": _arithmetic("fmul", "mul", "and_"),
@@ -201,24 +202,6 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "shift_right": _shift(left=False),
     "floor_divide": _floor_divide,
     "remainder": _remainder,
-    **{
-        name: _function(name)
-        for name in (
-            "sqrt",
-            "exp",
-            "expm1",
-            "log",
-            "log1p",
-            "sin",
-            "cos",
-            "tanh",
-            "erf",
-            "floor",
-            "trunc",
-            "pow",
-            "atan2",
-        )
-    },
 }
 
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable
 
 from ...graph.cost import flops, transcendentals
-from ...ir import POINTWISE, Node
+from ...ir import POINTWISE, Node, Primitive
 
 # Picoseconds for a byte to or from memory: 10 GB/s, the share of one core of several. If it is raised, fewer expensive
 # values are stored.
@@ -50,17 +50,14 @@ TRAFFIC = 4
 # written. If it is raised, longer expressions are recomputed.
 HIDDEN = 2 * 4 * BYTE
 
-WEIGHTS: dict[str, int] = {
-    **dict.fromkeys(
-        ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2", "sqrt", "div", "remainder"),
-        EXPENSIVE,
-    ),
-    "floor_divide": EXPENSIVE,
-    "random_bits": RANDOM,
-}  # by name of the primitive; any other pointwise one is an `OPERATION`
 
-# Operations that cost far more than reading a stored number.
-HEAVY = frozenset(name for name, weight in WEIGHTS.items() if weight >= EXPENSIVE)
+def price(primitive: Primitive) -> int:
+    """Picoseconds for an element of a pointwise primitive, or of random bits; 0 for others."""
+    if primitive.kind == "random":
+        return RANDOM
+    if primitive.work in ("division", "function"):
+        return EXPENSIVE
+    return OPERATION if primitive.kind in POINTWISE else 0
 
 
 def spreads(node: Node) -> bool:
@@ -79,7 +76,7 @@ def weight(node: Node) -> int:
         return SPREAD if spreads(node) else PART
     if node.primitive.name == "div" and node.inputs[1].primitive.name == "expand":
         return OPERATION  # by one number of a row
-    return WEIGHTS.get(node.primitive.name, OPERATION if node.primitive.kind in POINTWISE else 0)
+    return price(node.primitive)
 
 
 def work(node: Node) -> int:
@@ -90,7 +87,7 @@ def work(node: Node) -> int:
 
 def is_expensive(node: Node) -> bool:
     """Whether computing a node, once, costs far more than reading a stored number."""
-    return node.primitive.name in HEAVY and weight(node) >= EXPENSIVE
+    return price(node.primitive) >= EXPENSIVE and weight(node) >= EXPENSIVE
 
 
 def times_of(nodes: Iterable[tuple[Node, int]]) -> tuple[int, int]:

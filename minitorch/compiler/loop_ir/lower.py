@@ -295,11 +295,14 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
 }
 
 
+_SPELLED = ("where", "cast")  # pointwise primitives whose `element` is the printer's and the emitter's own
+
+
 def can_lower(node: Node) -> bool:
     """Whether a node can be part of an expression; reductions and contractions have loops of their own.
 
-    Of the pointwise primitives only powers of integers, and bitcasts from or to a type that is computed in another one,
-    are left to NumPy; and so are concatenations of many values, of which every element is a choice among all.
+    Left to NumPy are primitives without an `element`, powers of integers, bitcasts from or to a type that is computed
+    in another one, and concatenations of many values, of which every element is a choice among all.
     """
     name = node.primitive.name
     if name == "concatenate":
@@ -309,4 +312,4 @@ def can_lower(node: Node) -> bool:
         return all(each is not bool_ and computed_in(each) is each for each in (dtype, node.dtype))
     if name == "pow":
         return dtype.is_floating_point
-    return node.primitive.kind in POINTWISE or name in _RULES
+    return bool(node.primitive.element) or name in _RULES or name in _SPELLED

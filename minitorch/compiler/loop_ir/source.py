@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import DType
+from ...ir import PRIMITIVES
 from .expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position
 from .index import Index, Looked, Quotient, Remainder, Variable
 from .loops import Buffer, LoopKernel
@@ -24,27 +25,8 @@ from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Pref
 
 Array = np.ndarray[Any, Any]
 
-# Primitives as Python. Arguments are NumPy scalars, so arithmetic has the element type's rounding and overflow.
-OPERATORS = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "div": "{} / {}",
-    "multiply_add": "{} * {} + {}",
-    "neg": "-{}",
-    "less": "{} < {}",
-    "less_equal": "{} <= {}",
-    "equal": "{} == {}",
-    "bitwise_not": "~{}",
-    "bitwise_and": "{} & {}",
-    "bitwise_or": "{} | {}",
-    "bitwise_xor": "{} ^ {}",
-    "shift_left": "{} << {}",
-    "shift_right": "{} >> {}",
-    "floor_divide": "{} // {}",
-    "remainder": "{} % {}",
-}
-FUNCTIONS = {"abs": "np.abs", "atan2": "np.arctan2", "pow": "np.power", "erf": "erf"}  # the others have NumPy's name
+# How numbers are combined, by primitive. Arguments are NumPy scalars, so arithmetic has the element type's rounding and
+# overflow.
 REDUCTIONS = {"reduce_sum": "{} + {}", "reduce_prod": "{} * {}", "reduce_max": "np.maximum({}, {})"}
 LOOPS = {
     Kind.SERIAL: "",
@@ -287,9 +269,10 @@ class _Printer:
             return f"{arguments[0]}.view({scalar_type(expression.dtype)})"
         if expression.arguments[0].dtype.name == "bool" and name in ("add", "mul"):
             name = {"add": "bitwise_or", "mul": "bitwise_and"}[name]
-        if name in OPERATORS:
-            return f"({OPERATORS[name].format(*arguments)})"
-        return f"{FUNCTIONS.get(name, f'np.{name}')}({', '.join(map(bare, arguments))})"
+        form = "{} * {} + {}" if name == "multiply_add" else PRIMITIVES[name].element
+        if form.endswith(")"):  # a call, whose arguments need no brackets
+            return form.format(*map(bare, arguments))
+        return f"({form.format(*arguments)})"
 
 
 def bare(text: str) -> str:

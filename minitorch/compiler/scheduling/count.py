@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from ...graph.cost import FREE, TRANSCENDENTAL
+from ...ir import PRIMITIVES
 from ..fusion.cost_model import EXPENSIVE, OPERATION
 from ..loop_ir.expressions import Apply, Choose, Expression, Inside, Load, Position, Scratch, Sum
 from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
@@ -251,9 +251,9 @@ class _Operations:
         """An operation that is done a number of times for all values of some variables."""
         if isinstance(part, Choose):
             self.found += Operations(choices=times * _times(along))
-        elif isinstance(part, Apply) and part.primitive not in FREE:
-            count = times * _times(along)
-            if part.primitive in TRANSCENDENTAL:
+        elif isinstance(part, Apply):
+            count, known = times * _times(along), PRIMITIVES.get(part.primitive)
+            if known is not None and known.work == "function":
                 self.found += Operations(special=count)
-            else:
+            elif known is None or known.work != "none":
                 self.found += Operations(count * (2 if part.primitive == "multiply_add" else 1))

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...dtypes import DType
-from ..fusion.cost_model import HEAVY
+from ...ir import PRIMITIVES
+from ..fusion.cost_model import EXPENSIVE, price
 from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Total
 from ..loop_ir.index import Index, Looked, Variable
 from ..loop_ir.loops import Loop, Nest, Reduce, Write
@@ -254,7 +255,8 @@ def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
 def _is_expensive(nest: Nest) -> bool:
     """Whether anything is computed that takes many instructions."""
     parts = (part for _, statement in nest.statements for part in statement.value.all_parts)
-    return any(isinstance(part, Apply) and part.primitive in HEAVY for part in parts)
+    known = (PRIMITIVES.get(part.primitive) for part in parts if isinstance(part, Apply))
+    return any(primitive is not None and price(primitive) >= EXPENSIVE for primitive in known)
 
 
 def _loads(expression: Expression) -> list[Load]:

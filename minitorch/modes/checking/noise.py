@@ -14,7 +14,7 @@ import numpy as np
 
 from ...dtypes import DType, float32, float64
 from ...interpreters import run_silently
-from ...ir import Node
+from ...ir import Node, Primitive
 
 Array = np.ndarray[Any, Any]
 
@@ -26,14 +26,14 @@ TIMES_NOISE, TIMES_ORDER = 16, 8
 # `compiler/`), and so many lanes and vectors share the others. Of several sums side by side, each may be in one lane.
 LONGEST, LANES = 1 << 12, 16
 
-# Where compiled code may differ from eager mode in the last place: sums have no order, functions are approximated.
-SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "contract", "cumprod", "cumsum", "scatter_add"})
-FUNCTIONS = frozenset({"exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2"})
-NOISY = SUMS | FUNCTIONS
-
 # Operations that round alike in every mode, but on backends that do not keep their bits (`backends.keeps_bits`); 16-bit
 # floats that moved at all have moved by one ulp.
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
+
+
+def is_noisy(primitive: Primitive) -> bool:
+    """Whether compiled code may differ in the last place: sums are reordered, functions approximated."""
+    return primitive.reorders or primitive.ulp > 0.5
 
 
 def further(right: Array, moved: Array, times: int) -> Array:
@@ -77,7 +77,7 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, in
         dtype = np.dtype(np.float32) if node.dtype.itemsize == 2 else dtype
         operands = [each if each.dtype.kind in "biu" else each.astype(np.float32) for each in operands]
         params = {name: float32 if isinstance(value, DType) else value for name, value in params.items()}
-    if node.primitive.name in SUMS:
+    if node.primitive.reorders:
         operands = [move(operand, random, by) for operand in operands]
     if node.primitive.name == "reduce_sum" and operands[0].size:
         terms = operands[0].size // max(1, node.spec.size)

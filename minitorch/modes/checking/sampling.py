@@ -17,7 +17,7 @@ from ...graph import topological_order
 from ...interpreters import run_silently, settled
 from ...ir import Node
 from .difference import ulps
-from .noise import NOISY, ROUNDED, TIMES_NOISE, TIMES_ORDER, further, move, noisy
+from .noise import ROUNDED, TIMES_NOISE, TIMES_ORDER, further, is_noisy, move, noisy
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[Node, Array]
@@ -97,7 +97,7 @@ class Sampler:
         self.nodes, self.known = nodes, known
         self.right = evaluated(nodes, known)
         self.turned: dict[Node, Array] = {}
-        self._noisy = NOISY if keeps_bits else NOISY | ROUNDED
+        self._rounded = frozenset() if keeps_bits else ROUNDED
         self._class = _numbered(nodes, known)
         self._weights = _weights(nodes)
 
@@ -114,7 +114,8 @@ class Sampler:
                 continue
             operands = [values[operand] for operand in node.inputs]
             moved = any(values[operand] is not self.right[operand] for operand in node.inputs)
-            if node.primitive.name in self._noisy and node.dtype.is_floating_point:
+            is_inexact = is_noisy(node.primitive) or node.primitive.name in self._rounded
+            if is_inexact and node.dtype.is_floating_point:
                 value = noisy(node, operands, self._random(number, node), in_runs=bool(number % 2))
             elif not moved:
                 value = self.right[node]

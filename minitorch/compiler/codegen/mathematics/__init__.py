@@ -2,9 +2,9 @@
 
 `FUNCTIONS` maps the name of a primitive to a function that emits it. Those that LLVM has an instruction for call it;
 the others are polynomials in branch-free arithmetic, so that they run in every lane of a vector register. They are
-within 3 units in the last place of the exact result (`ERRORS` has the figure of each), over all numbers, with the
-NaN, infinities, signed zeros and gradual underflow of C and NumPy. For sin and cos of float64 beyond 2**46, whose
-remainder by pi takes more than a double (see `trigonometry`), the C library is called.
+within `Primitive.ulp`, at most 3 units in the last place, of the exact result, over all numbers, with the NaN,
+infinities, signed zeros and gradual underflow of C and NumPy. For sin and cos of float64 beyond 2**46, whose remainder
+by pi takes more than a double (see `trigonometry`), the C library is called.
 
 float16 and bfloat16 are computed in float32 by whoever emits the loop; nothing here knows loops or kernels.
 """
@@ -80,20 +80,6 @@ FORMULAS: dict[str, Callable[..., Value]] = {
 }
 # The primitive and LLVM's name for it.
 INSTRUCTIONS = {"abs": "fabs", "sqrt": "sqrt", "floor": "floor", "trunc": "trunc", "maximum": "maximum"}
-
-# The largest error in units in the last place, over all float32 and float64; 0.5 is what rounding alone makes.
-ERRORS: dict[str, float] = {
-    "exp": 1.25,
-    "expm1": 2.25,
-    "log": 1.0,
-    "log1p": 1.0,
-    "pow": 1.5,
-    "tanh": 3.0,
-    "erf": 2.0,
-    "sin": 2.0,
-    "cos": 2.0,
-    "atan2": 2.5,
-}
 
 FUNCTIONS: dict[str, Emit] = {
     **{name: _formula(function) for name, function in FORMULAS.items()},

@@ -138,8 +138,10 @@ def _write(b: Building, node: Node, names: dict[Node, str]) -> None:
     """Append the operators of a node."""
     b.node = node
     operands = _operands(b, node, names)
-    found = ROWS[node.primitive.name](b, node, operands)
-    names[node] = found
+    row = ROWS.get(node.primitive.name)
+    if row is None:
+        b.refuse("this primitive", "it has no row in `minitorch.export.onnx_format.writing`")
+    names[node] = row(b, node, operands)
 
 
 def _operand(b: Building, node: Node, names: Mapping[Node, str]) -> str:
