@@ -210,7 +210,7 @@ def methods() -> str:
 
 def filled(stub: Stub, made: type) -> Iterator[str]:
     """A class whose methods were installed from outside."""
-    own = {name: value for name, value in vars(made).items() if name not in ("__doc__", "__module__", "__slots__")}
+    own = {name: value for name, value in vars(made).items() if callable(value) or isinstance(value, property)}
     bases = [stub.named(base) for base in made.__bases__ if base is not object]
     yield f"class {made.__name__}{f'({bases[0]})' if bases else ''}:"
     yield from stub.body(made.__doc__)
