@@ -34,8 +34,9 @@ COURSE_CELLS = (
     "guess = course.predict('How many kernels?')",
     "guess.answer(1)",
     "course.panel(lambda x, w: (x @ w).softmax(1), ('n', 'k'), ('k', 'm'), n=64, k=32, m=48)",
+    "course.rounds([[(0, 1, 0, 'add')], [(1, 0, 0, 'copy')]], 2)",
 )
-PREDICT, ANSWER, PANEL = 1, 2, 3
+PREDICT, ANSWER, PANEL, FRAMES = 1, 2, 3, 4
 LARGE_CELLS = (
     """
 import minitorch as mt
@@ -555,6 +556,14 @@ def test_a_panel_follows_its_controls(board):
     control(board, "toggle-button", "loops").click()
     board.wait(lambda: "import numpy as np" in board.one(f"{BOARD} .view").text, "the loops")
     assert overlapping(board, BOARD) == []
+
+
+def test_frames_follow_their_slider(board, course_lab):
+    cell = course_lab.run(FRAMES)
+    handle = board.wait(lambda: cell.find_element("css selector", ".noUi-handle"), "the slider")
+    assert "step 1: add" in cell.text and "all steps side by side" in cell.text
+    handle.send_keys(Keys.ARROW_RIGHT)
+    board.wait(lambda: "step 2: copy" in cell.text and "step 1" not in cell.text, "the next frame")
 
 
 def test_a_panel_is_used_with_the_keyboard(lab, board):

@@ -1,10 +1,9 @@
-"""`course.rounds`: an algorithm for a collective on simulated devices, as numbers, text, picture and widget."""
+"""`course.rounds`: an algorithm for a collective on simulated devices, as numbers, text and frames."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-import ipywidgets  # type: ignore[import-untyped]
 import pytest
 
 from minitorch import course
@@ -45,17 +44,3 @@ def test_only_a_complete_sum_is_marked() -> None:
 def test_a_send_that_cannot_be_is_named(send: Send) -> None:
     with pytest.raises(ValueError, match="step 2 has"):
         course.rounds([[], [send]], 2)
-
-
-def test_the_slider_is_there_where_somebody_can_move_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    displayed: list[ipywidgets.VBox] = []
-    monkeypatch.setattr("IPython.display.display", displayed.append)
-    shown = course.rounds(ring(3), 3)
-    shown.slider()
-    assert not displayed
-    monkeypatch.setenv("JPY_SESSION_NAME", "/somewhere/a.ipynb")
-    shown.slider()
-    step, picture = displayed[0].children
-    assert picture.value == shown.svg(0) and step.max == 4
-    step.value = 3
-    assert picture.value == shown.svg(3)

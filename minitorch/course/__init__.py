@@ -17,6 +17,8 @@ from .recording import record
 from .simulating import Rounds, rounds
 from .stacks import Stacks, stacks, stacks_here
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
+from .sweeping import Sweep, sweep
+from .traversing import Traversal, traversal
 
 __all__ = [
     "Aligned",
@@ -29,7 +31,9 @@ __all__ = [
     "Rounds",
     "Settings",
     "Stacks",
+    "Sweep",
     "Times",
+    "Traversal",
     "aligned",
     "blank",
     "caught",
@@ -51,6 +55,8 @@ __all__ = [
     "settings",
     "stacks",
     "stacks_here",
+    "sweep",
+    "traversal",
     "typed",
     "with_devices",
     "with_onnxruntime",

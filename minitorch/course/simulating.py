@@ -1,4 +1,4 @@
-"""`rounds`: a collective operation on simulated devices, step by step: as a table, a picture, and with a slider.
+"""`rounds`: a collective operation on simulated devices, step by step: as a table, and as frames.
 
 An algorithm is data: a list of steps, each a list of sends. A digit of a number that is not 0 is a contribution: 101
 has those of devices 0 and 2, and 201 has one of them twice.
@@ -6,18 +6,18 @@ has those of devices 0 and 2, and 201 has one of them twice.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from .predicting import is_answered_live
+from .frames import Frames, rectangle, words
 
 Send = tuple[int, int, int, str]
 """The device that sends, the one that receives, the number of the chunk, and ``"add"`` or ``"copy"``."""
 
 DIGIT, ROW, LEFT, TOP, GAP = 8, 30, 56, 40, 16  # pixels
 IN_A_ROW = 3  # pictures; of a ring of four, a row for each half
-INK, FAINT, SENT, DONE = "#222233", "#889", "#D55E00", "#cdebc5"
+EDGE, SENT, DONE = "#888899", "#D55E00", "#cdebc5"
 SHADES = ("#ffffff", "#eef4fb", "#dbe7f5", "#c4d8ee", "#aac6e4")  # more contributions, darker
 
 
@@ -79,28 +79,22 @@ class Rounds:
         whole = int("1" * len(state))
         sends = self.steps[number] if number < len(self.steps) else ()
         sending = {(source, chunk) for source, _, chunk, _ in sends}
-        marks = [f'<text x="{LEFT}" y="14" class="title">{html.escape(self._title(number))}</text>']
+        marks = [words(LEFT, 14, self._title(number), "title")]
         marks += [
-            f'<text x="{LEFT + cell * (chunk + 0.5)}" y="{TOP - 7}" class="bound">chunk {chunk}</text>'
-            for chunk in range(len(state[0]))
+            words(LEFT + cell * (chunk + 0.5), TOP - 7, f"chunk {chunk}", "small") for chunk in range(len(state[0]))
         ]
         for device, chunks in enumerate(state):
             y = TOP + ROW * device
-            marks.append(f'<text x="{LEFT / 2}" y="{y + 19}" class="bound">device {device}</text>')
+            marks.append(words(LEFT / 2, y + 19, f"device {device}", "small"))
             for chunk, value in enumerate(chunks):
                 count = sum(digit != "0" for digit in str(value))
                 fill = DONE if value == whole else SHADES[min(count, len(SHADES)) - 1]
                 x = LEFT + cell * chunk
-                marks.append(
-                    f'<rect x="{x}" y="{y}" width="{cell}" height="{ROW}" fill="{fill}" stroke="{FAINT}"/>'
-                    f'<text x="{x + cell / 2 - 4}" y="{y + 19}">{self._told(value)}</text>'
-                )
+                marks.append(rectangle(x, y, cell, ROW, fill, EDGE))
+                marks.append(words(x + cell / 2 - 4, y + 19, self._told(value), "on"))
         for device, chunk in sorted(sending):
-            marks.append(
-                f'<rect x="{LEFT + cell * chunk + 1.5}" y="{TOP + ROW * device + 1.5}" '
-                f'width="{cell - 3}" height="{ROW - 3}" fill="none" '
-                f'stroke="{SENT}" stroke-width="2"/>'
-            )
+            corner = LEFT + cell * chunk + 1.5, TOP + ROW * device + 1.5
+            marks.append(rectangle(*corner, cell - 3, ROW - 3, "none", SENT, 2))
         for source, target, chunk, _ in sends:
             x = LEFT + cell * (chunk + 1) - 8
             begin, end = TOP + ROW * (source + 0.5), TOP + ROW * (target + 0.5)
@@ -111,44 +105,18 @@ class Rounds:
             )
         return "".join(marks)
 
-    def _drawn(self, numbers: Sequence[int]) -> str:
-        width, height = self._size
-        columns = min(IN_A_ROW, len(numbers))
-        rows = -(-len(numbers) // columns)
-        marks = "".join(
-            f'<g transform="translate({place % columns * width},{place // columns * height})">{self._marks(number)}</g>'
-            for place, number in enumerate(numbers)
-        )
-        style = (
-            f".r text{{font:12px sans-serif;text-anchor:middle;fill:{INK}}}"
-            f".r .bound{{font:10px sans-serif;fill:{FAINT}}}"
-            f".r .title{{font-weight:bold;text-anchor:start;fill:{FAINT}}}"
-        )
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="r" width="{columns * width}" height="{rows * height}" '
-            f'viewBox="0 0 {columns * width} {rows * height}" style="max-width:100%;height:auto" role="img">'
-            f"<title>{html.escape(str(self))}</title>"
-            f"<style>{style}</style>{marks}</svg>"
-        )
+    @property
+    def frames(self) -> Frames:
+        """The pictures before each step, and after the last."""
+        count = len(self.history)
+        return Frames(count, self._size, self._marks, str(self), range(count), IN_A_ROW)
 
     def svg(self, number: int | None = None) -> str:
         """The picture before a step, or all of them side by side."""
-        return self._drawn(range(len(self.history)) if number is None else [number])
+        return self.frames.svg(number)
 
-    def _repr_svg_(self) -> str:
-        return self.svg()
-
-    def slider(self) -> None:
-        """Show one picture at a time, with a slider, where somebody can move it; elsewhere nothing."""
-        if not is_answered_live():
-            return
-        import ipywidgets  # type: ignore[import-untyped]
-        from IPython.display import display
-
-        step = ipywidgets.IntSlider(value=0, min=0, max=len(self.steps), description="step", readout=False)
-        picture = ipywidgets.HTML(self.svg(0))
-        step.observe(lambda change: setattr(picture, "value", self.svg(change["new"])), names="value")
-        display(ipywidgets.VBox([step, picture]))  # type: ignore[no-untyped-call]
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        return self.frames._repr_mimebundle_()
 
 
 def rounds(steps: Sequence[Sequence[Send]], devices: int) -> Rounds:
