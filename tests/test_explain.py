@@ -254,18 +254,3 @@ def test_what_break_even_runs_eagerly_is_the_graph(graph: mt.Graph, seed: int) -
         return
     for found, array in zip(eagerly(graph)(arrays), expected, strict=True):
         assert_close(found.numpy(), array, graph)
-
-
-def test_results_are_the_same_texts_with_and_without_print() -> None:
-    """A notebook shows the last line of a cell by `repr`."""
-    function = mt.jit(lambda x, w: (x @ w + 1).relu().sum())
-    args = mt.ones(8, 4), mt.ones(4, 8)
-    with mt.profile() as profile:
-        function(*args)
-    ledger = function.ledger(*args)
-    results = [ledger, ledger.kernels[0], ledger.kernels[0].steps, ledger.kernels[0].schedule, profile, mt.machine()]
-    results += [function.stages(*args), function.values(*args), function.cost(*args), function.explain()]
-    for result in results:
-        text = repr(result)
-        assert text == str(result), type(result)
-        assert len(text) < 2000 and max(map(len, text.splitlines())) < 200, type(result)

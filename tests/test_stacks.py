@@ -51,7 +51,7 @@ def test_what_is_recorded_of_us_is_what_is_counted(program: Any) -> None:
 def test_rows_are_measured_here_and_shown() -> None:
     found = course.stacks_here("gelu, 1,000", without=["torch.compile", "jax.jit"], rounds=1)
     assert found["gelu, 1,000", "ours, jit"].bytes == 8000 and found.gain("gelu, 1,000", "ours, jit", "ours, jit") == 1
-    assert "ours, eager" in repr(found) and "<th colspan=6" in found._repr_html_()
+    assert "ours, eager" in repr(found) and "<th colspan='6'" in found._repr_html_()
     with pytest.raises(ValueError, match="there is no program 'gelu', but 'gelu, 8 million'"):
         course.stacks_here("gelu")
 
@@ -80,7 +80,7 @@ def test_listings_line_up_by_the_lines_of_the_function() -> None:
     assert [each for each in table["StableHLO"] if each != "broadcast_in_dim"] == ["tanh", "divide", "multiply"]
     assert "tanh" in table["HLO"]
     assert [row[0].strip() for row in table.rows()] == ["y = lib.tanh(x)", "y = y / 2.0", "return y * x"]
-    assert "<code>y = lib.tanh(x)</code>" in table._repr_html_()
+    assert ">y = lib.tanh(x)</td>" in table._repr_html_()
 
 
 def test_a_location_without_a_line_belongs_to_no_line() -> None:

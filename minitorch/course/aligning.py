@@ -6,13 +6,13 @@ node, a jaxpr in a comment, StableHLO in a table of locations, optimised HLO in 
 
 from __future__ import annotations
 
-import html
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..graph import Graph
+from ..tables import Table
 
 Operations = Sequence[tuple[int, str]]
 """Line numbers, as in the file, and names of operations."""
@@ -97,13 +97,7 @@ class Aligned:
         return "\n".join(blocks)
 
     def _repr_html_(self) -> str:
-        style = "style='text-align:left;vertical-align:top'"
-        head = "".join(f"<th {style}>{html.escape(name)}</th>" for name in ("line", *self.columns))
-        body = ""
-        for text, *cells in self.rows():
-            shown = "".join(f"<td {style}>{html.escape(cell)}</td>" for cell in cells)
-            body += f"<tr><td {style}><code>{html.escape(text.strip())}</code></td>{shown}</tr>"
-        return f"<table><tr>{head}</tr>{body}</table>"
+        return Table("{}" * (1 + len(self.columns)), self.rows(), ("line", *self.columns)).html
 
 
 def aligned(function: Callable[..., Any], **listings: Any) -> Aligned:

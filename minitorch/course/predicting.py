@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ..tables import Table
 from .catching import box, display
 
 Guess = float | str | list[str]
@@ -204,15 +205,12 @@ class Page:
 
     def _repr_html_(self) -> str:
         first, *_ = repr(self).splitlines()
-        rows = "".join(
-            f"<tr><td>{_mark(each)}</td><td style='text-align:left'>{html.escape(each.question)}</td>"
-            f"<td>{html.escape(shown(each.guess))}</td><td>{html.escape(shown(each.value))}</td>"
-            f"<td style='text-align:left'>{html.escape(_again(each).strip())}</td></tr>"
+        rows = [
+            (_mark(each), each.question, shown(each.guess), shown(each.value), _again(each).strip())
             for each in self.kept
-        )
-        titles = ("", "question", "your guess", "answer", "")
-        head = "".join(f"<th style='text-align:left'>{title}</th>" for title in titles)
-        return f"<p>{html.escape(first)}</p><table><tr>{head}</tr>{rows}</table>"
+        ]
+        table = Table("{} {} {} {} {}", rows, ("", "question", "your guess", "answer", ""), ())
+        return f"<p>{html.escape(first)}</p>{table.html}"
 
 
 def predictions() -> Page:

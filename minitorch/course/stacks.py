@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..inspect.plots.plot import duration
+from ..tables import Table
 from .conditions import version_of
 from .programs import PROGRAMS, STACKS, Prepared, installed
 from .recording import record
@@ -103,18 +104,8 @@ class Stacks:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        def row(cells: Sequence[str], tag: str, style: str = "") -> str:
-            shown = "".join(
-                f"<{tag} style='text-align:{'right' if number else 'left'}'>{html.escape(cell)}</{tag}>"
-                for number, cell in enumerate(cells)
-            )
-            return f"<tr{style}>{shown}</tr>"
-
-        parts = [row(self.COLUMNS, "th")]
-        for program in self.programs:
-            parts.append(f"<tr><th colspan=6 style='text-align:left'>{html.escape(program)}</th></tr>")
-            parts += [row(cells, "td") for cells in self._cells(program)]
-        return f"<table>{''.join(parts)}</table><small>{html.escape(self.where)}</small>"
+        rows = [row for program in self.programs for row in (program, *self._cells(program))]
+        return f"{Table('{}' + 5 * '{:>}', rows, self.COLUMNS, ()).html}<small>{html.escape(self.where)}</small>"
 
 
 def stacks() -> Stacks:

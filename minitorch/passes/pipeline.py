@@ -14,6 +14,9 @@ from ..graph.rewrite import Rules, rewrite
 from ..graph.verify import verify
 from ..methods import Drawable
 from ..named import by_name
+from ..tables import Table, Tabular
+
+STAGES = "{:<24}{:<14}{:>11}  {}"  # a pass, the nodes before and after it, its time, and what changed
 
 
 @dataclass(frozen=True)
@@ -107,15 +110,20 @@ class Stage:
         """How many nodes of each primitive there are more than before."""
         return self.after.count() - self.before.count()
 
-    def __str__(self) -> str:
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The stage as a row of a table, of the form `STAGES`."""
         changes = [f"-{count} {name}" for name, count in sorted(self.removed.items())]
         changes += [f"+{count} {name}" for name, count in sorted(self.added.items())]
         size = f"{self.before.count().total():>5} -> {self.after.count().total():<5}"
-        return f"{self.name:<24}{size}{self.milliseconds:>8.2f} ms  {', '.join(changes)}".rstrip()
+        return self.name, size, f"{self.milliseconds:.2f} ms", ", ".join(changes)
+
+    def __str__(self) -> str:
+        return str(Table(STAGES, [self.cells]))
 
 
-@dataclass(frozen=True)
-class Run(Drawable):
+@dataclass(frozen=True, repr=False)
+class Run(Tabular, Drawable):
     """The snapshots of a pipeline's run.
 
     Attributes:
@@ -139,10 +147,10 @@ class Run(Drawable):
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
 
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.stages))
-
-    __repr__ = __str__
+    def _parts(self) -> list[Table]:
+        return [
+            Table(STAGES, [stage.cells for stage in self.stages], ("pass", "     nodes", "time", "changes"), (0, 1))
+        ]
 
 
 def run_pipeline(graph: Graph, passes: Iterable[Pass]) -> Run:

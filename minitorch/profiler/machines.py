@@ -7,10 +7,12 @@ import hashlib
 import json
 import math
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from time import perf_counter, process_time
 
 from .. import dtypes
+from ..tables import Table, Tabular
 
 FORMAT = "minitorch machine 2"  # the number is the format's
 TYPES = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int32, dtypes.int64)
@@ -19,8 +21,8 @@ MOST_SECONDS = 0.8  # seconds after which no further round begins
 BUSY = 0.75  # share of its threads' time that a process gets on an idle machine
 
 
-@dataclass(frozen=True)
-class Machine:
+@dataclass(frozen=True, repr=False)
+class Machine(Tabular):
     """The roofs of a machine, and its processor.
 
     Attributes:
@@ -58,20 +60,16 @@ class Machine:
         """
         return self.flops.get(dtype, self.flops["int32"])
 
-    def __str__(self) -> str:
+    def _parts(self) -> Iterator[Table | str]:
         sizes = ", ".join(f"L{level} {_size(size)}" for level, size in enumerate(self.caches, 1))
         threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
-        lines = [
-            f"{self.processor}, vectors of {self.vector_bytes} bytes, {threads}",
-            f"data caches      {sizes}",
-            f"memory copy      {self.bandwidth / 1e9:8.1f} GB/s, read and written",
-        ]
-        lines += [f"{name:<17}{rate / 1e9:8.1f} GFLOP/s" for name, rate in self.flops.items()]
+        yield f"{self.processor}, vectors of {self.vector_bytes} bytes, {threads}"
+        yield f"data caches      {sizes}"
+        rows = [("memory copy", f"{self.bandwidth / 1e9:.1f}", "GB/s, read and written")]
+        rows += [(name, f"{rate / 1e9:.1f}", "GFLOP/s") for name, rate in self.flops.items()]
+        yield Table("{:<17}{:>8} {}", rows, names=())
         if self.busy:
-            lines.append("other programs were running: mt.machine(again=True) measures again, and keeps better rates")
-        return "\n".join(lines)
-
-    __repr__ = __str__
+            yield "other programs were running: mt.machine(again=True) measures again, and keeps better rates"
 
     def better(self, other: Machine) -> Machine:
         """The better of two measurements of one machine: disturbances only make it slower.

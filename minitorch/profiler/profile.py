@@ -9,11 +9,14 @@ from time import perf_counter_ns
 from typing import Generic, TypeVar
 
 from ..interpreters import Recorder, block, observing
+from ..tables import Table, Tabular
 from . import chrome, tables
 from .machines import Machine, machine
 from .rows import TIMED, Row, rows
 
 T = TypeVar("T")
+
+LIMIT = 30  # rows of a table; raising it shows more of the short operations
 
 
 class _Counted(Generic[T]):
@@ -32,7 +35,7 @@ class _Counted(Generic[T]):
         return found
 
 
-class Profile:
+class Profile(Tabular):
     """The events of a `profile` block; print it for the table.
 
     All times are seconds, and add up: `kernels`, `dispatch`, `tracing`, `compiling` and `outside` are the `total`.
@@ -175,7 +178,7 @@ class Profile:
             self.peak_bytes,
         )
 
-    def table(self, by: str = "operation", limit: int = 30, roofs: Machine | None = None) -> str:
+    def table(self, by: str = "operation", limit: int = LIMIT, roofs: Machine | None = None) -> str:
         """The rows as text, with the share that each has of this machine's memory bandwidth and peak FLOP rate.
 
         Args:
@@ -183,7 +186,7 @@ class Profile:
             limit: the most rows.
             roofs: the machine; by default this one, which is measured if it has not been.
         """
-        return tables.table(self.rows(by), self._totals(), by, limit, roofs or machine())
+        return "\n".join(map(str, tables.parts(self.rows(by), self._totals(), by, limit, roofs or machine())))
 
     def compare(self, other: Profile, by: str = "operation") -> str:
         """A table of this profile beside another one of the same program, row by row and in total."""
@@ -193,10 +196,8 @@ class Profile:
         """Write a timeline that https://ui.perfetto.dev and ``chrome://tracing`` open."""
         chrome.write(self.recorder, self.live, path)
 
-    def __str__(self) -> str:
-        return self.table()
-
-    __repr__ = __str__
+    def _parts(self) -> Iterator[Table | str]:
+        return tables.parts(self.rows(), self._totals(), "operation", LIMIT, machine())
 
 
 @block

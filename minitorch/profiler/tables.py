@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..tables import Table
 from .machines import Machine
 from .rows import Row
 
@@ -45,34 +46,34 @@ def shares(row: Row, roofs: Machine) -> tuple[float, float]:
     return row.bytes / row.seconds / roofs.bandwidth, arithmetic / row.seconds
 
 
-def table(found: Sequence[Row], totals: Totals, by: str, limit: int, roofs: Machine) -> str:
-    """One profile."""
+def parts(found: Sequence[Row], totals: Totals, by: str, limit: int, roofs: Machine) -> Iterator[Table | str]:
+    """One profile: its rows, and the sums."""
     width = max([len(row.name) for row in found[:limit]] + [9])
-    lines = [
-        f"{by:<{width}} {'kind':<6}{'calls':>6}{'ms':>9}{'time':>5}{'MB read':>9}{'written':>9}{'MFLOP':>9}"
-        f"{'GB/s':>7}{'of copy':>8}{'GFLOP/s':>8}{'of peak':>8}  {'lines' if by == 'operation' else 'operations'}"
-    ]
+    numbers = ("calls", "ms", "time", "MB read", "written", "MFLOP", "GB/s", "of copy", "GFLOP/s", "of peak")
+    template = f"{{:<{width}}} {{:<6}}{{:>6}}{{:>9}}{{:>5}}{{:>9}}{{:>9}}{{:>9}}{{:>7}}{{:>8}}{{:>8}}{{:>8}}  {{}}"
+    rows = []
     for row in found[:limit]:
         memory, arithmetic = shares(row, roofs)
         seconds = row.seconds or float("inf")
-        lines.append(
-            f"{row.name:<{width}} {row.kind:<6}{row.calls:>6}{row.seconds * 1e3:>9.3f}{_share(row, totals):>5.0%}"
-            f"{row.bytes_read / 1e6:>9.3f}{row.bytes_written / 1e6:>9.3f}{row.flops / 1e6:>9.3f}"
-            f"{row.bytes / seconds / 1e9:>7.1f}{memory:>8.0%}{row.flops / seconds / 1e9:>8.1f}{arithmetic:>8.0%}"
-            f"  {row.where[:60]}".rstrip()
-        )
+        rows.append((
+            row.name, row.kind, str(row.calls), f"{row.seconds * 1e3:.3f}", f"{_share(row, totals):.0%}",
+            f"{row.bytes_read / 1e6:.3f}", f"{row.bytes_written / 1e6:.3f}", f"{row.flops / 1e6:.3f}",
+            f"{row.bytes / seconds / 1e9:.1f}", f"{memory:.0%}", f"{row.flops / seconds / 1e9:.1f}",
+            f"{arithmetic:.0%}", row.where[:60],
+        ))  # fmt: skip
+    where = "lines" if by == "operation" else "operations"
+    yield Table(template, rows, (by, "kind", *numbers, where), (0, 12))
     if len(found) > limit:
-        lines.append(f"and {len(found) - limit} more")
-    parts = ", ".join(f"{name} {seconds * 1e3:.3f}" for name, seconds in totals.parts.items())
+        yield f"and {len(found) - limit} more"
+    times = ", ".join(f"{name} {seconds * 1e3:.3f}" for name, seconds in totals.parts.items())
     peak = roofs.flops["float32"] / 1e9
-    lines += [
-        f"{totals.seconds * 1e3:.3f} ms: {parts}",
+    yield f"{totals.seconds * 1e3:.3f} ms: {times}"
+    yield (
         f"{totals.bytes_read / 1e6:.3f} MB read, {totals.bytes_written / 1e6:.3f} MB written, "
-        f"at most {totals.peak_bytes / 1e6:.3f} MB of new memory at once",
-        f"{totals.flops / 1e6:.3f} MFLOP and {totals.transcendentals / 1e6:.3f} million of exp and the like",
-        f"a copy moves {roofs.bandwidth / 1e9:.1f} GB/s here, the peak is {peak:.1f} GFLOP/s of float32",
-    ]
-    return "\n".join(lines)
+        f"at most {totals.peak_bytes / 1e6:.3f} MB of new memory at once"
+    )
+    yield f"{totals.flops / 1e6:.3f} MFLOP and {totals.transcendentals / 1e6:.3f} million of exp and the like"
+    yield f"a copy moves {roofs.bandwidth / 1e9:.1f} GB/s here, the peak is {peak:.1f} GFLOP/s of float32"
 
 
 def _share(row: Row, totals: Totals) -> float:

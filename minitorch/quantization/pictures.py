@@ -12,6 +12,7 @@ from ..inspect.drawing import Arrow, Drawing, Mark
 from ..inspect.picture import Picture
 from ..inspect.plots.plot import INK, Plot, footnote, tidy
 from ..inspect.subjects import drawing_of
+from ..tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,22 +29,25 @@ def heading(report: Report) -> str:
     return f"{report.model} in int8: {report.measure} {report.quantized:.2f} %, in float {report.accuracy:.2f} %"
 
 
-def table(report: Report) -> str:
-    """The rows and the recommendation as text."""
+def parts(report: Report) -> list[Table | str]:
+    """The rows and the recommendation."""
     width = max([5, *(len(row.name) for row in report.rows)])
-    lines = [f"{'layer':<{width}}  kind     output SNR  weight SNR  clipped  in float  range of the input"]
-    for row in report.rows:
-        lines.append(
-            f"{row.name:<{width}}  {row.kind:<7}{row.decibels:>9.1f} dB{row.weight_decibels:>9.1f} dB"
-            f"{_share(row.clipped):>9}{row.accuracy:>8.2f}%  {row.low:.3g} to {row.high:.3g}"
+    head = ("layer", "kind", "output SNR", "weight SNR", "clipped", "in float", "range of the input")
+    rows = [
+        (
+            *(row.name, row.kind, f"{row.decibels:.1f} dB", f"{row.weight_decibels:.1f} dB"),
+            *(_share(row.clipped), f"{row.accuracy:.2f}%", f"{row.low:.3g} to {row.high:.3g}"),
         )
-    return "\n".join([heading(report), *lines, "leave in float:", *(f"  {each}" for each in report.reasons)])
+        for row in report.rows
+    ]
+    shown = Table(f"{{:<{width}}}  {{:<7}}{{:>12}}{{:>12}}{{:>9}}{{:>10}}  {{}}", rows, head)
+    return [heading(report), shown, "leave in float:", *(f"  {each}" for each in report.reasons)]
 
 
 def histograms(report: Report) -> Plot:
     """The numbers that each layer is given, and the grid that they are rounded to."""
     height = 0.6 + 1.9 * -(-len(report.rows) // COLUMNS)
-    return Plot(heading(report), table(report), report.rows, lambda figure: _draw(figure, report.rows), height)
+    return Plot(heading(report), str(report), report.rows, lambda figure: _draw(figure, report.rows), height)
 
 
 def _draw(figure: Figure, rows: tuple[LayerReport, ...]) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from ..autograd import no_grad
 from ..errors import QuantizationError
 from ..nn.module import Module
+from ..tables import Table, Tabular
 from ..tensor import Tensor
 from .arguments import batches_of, inputs_of, labels_of
 from .fusing import fuse
@@ -74,8 +75,8 @@ class LayerReport:
     grid: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Tabular):
     """The result of `report`; `print` shows the table and the recommendation.
 
     Attributes:
@@ -111,12 +112,10 @@ class Report:
 
         return graph(self)
 
-    def __str__(self) -> str:
-        from .pictures import table
+    def _parts(self) -> list[Table | str]:
+        from .pictures import parts
 
-        return table(self)
-
-    __repr__ = __str__
+        return parts(self)
 
 
 def report(model: Module, data: Iterable[Any], qconfig: QConfig = default_qconfig) -> Report:

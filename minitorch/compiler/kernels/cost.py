@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from ...graph import Cost, Graph
 from ...graph.cost import Traffic, in_units
 from ...ir import Node
+from ...tables import Table, Tabular
 from ..fusion.roots import is_stored_already, output_base
 from .kernel import Kernel
 from .ledger import Ledger
 from .placement import place
 
 
-@dataclass(frozen=True)
-class FusedCost(Traffic):
+@dataclass(frozen=True, repr=False)
+class FusedCost(Tabular, Traffic):
     """The counts of a graph's kernels.
 
     Attributes:
@@ -44,7 +45,7 @@ class FusedCost(Traffic):
     peak_in_arena: int
     unfused: Cost
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[Table]:
         unfused = self.unfused
         rows = [
             ("kernels", str(self.kernels), str(unfused.nodes)),
@@ -57,10 +58,7 @@ class FusedCost(Traffic):
             ("arithmetic", in_units(self.flops), in_units(unfused.flops)),
             ("exp, log and the like", in_units(self.transcendentals), in_units(unfused.transcendentals)),
         ]
-        head = f"{'':<22}{'fused':>12}{'node by node':>16}"
-        return "\n".join([head, *(f"{name:<22}{fused:>12}{before:>16}".rstrip() for name, fused, before in rows)])
-
-    __repr__ = __str__
+        return [Table("{:<22}{:>12}{:>16}", rows, ("", "fused", "node by node"), ())]
 
 
 def fused_cost(

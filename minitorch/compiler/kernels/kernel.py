@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from ...graph import cost
 from ...graph.cost import in_units
 from ...ir import Node
+from ...tables import Table, Tabular
 from ..codegen import machine
 from ..codegen.emit import emit
 from ..fusion.cost_model import BYTE, work
@@ -50,8 +51,8 @@ class Filling:
         return self.arrays, self.block, tuple((id(node.params["value"].array), first) for node, first in self.constants)
 
 
-@dataclass
-class Kernel:
+@dataclass(repr=False)
+class Kernel(Tabular):
     """One unit of work.
 
     Attributes:
@@ -241,15 +242,27 @@ class Kernel:
         """
         return Steps(self)
 
-    def __str__(self) -> str:
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The kernel as a row of a table of kernels."""
         where = ", ".join(dict.fromkeys(str(node.source) for node in self.nodes if node.source))
         where = where if len(where) <= 60 else f"{where[:57]}..."
-        return (
-            f"{self.name:<36} {self.kind:<5}{len(self.nodes):>6}{in_units(self.bytes_read, 'B'):>10}"
-            f"{in_units(self.bytes_written, 'B'):>10}{in_units(self.flops):>9}  {where}"
-        ).rstrip()
+        counts = in_units(self.bytes_read, "B"), in_units(self.bytes_written, "B"), in_units(self.flops)
+        return self.name, self.kind, str(len(self.nodes)), *counts, where
 
-    __repr__ = __str__
+    def _parts(self) -> list[Table]:
+        return [table_of([self])]
+
+
+def table_of(kernels: Sequence[Kernel], title: str = "kernel") -> Table:
+    """A table of kernels.
+
+    Args:
+        kernels: in order.
+        title: of the column with their names; empty for a table without a head.
+    """
+    head = (title, "kind", "nodes", "read", "written", "FLOPs", "asked for at") if title else ()
+    return Table("{:<36} {:<5}{:>6}{:>10}{:>10}{:>9}  {}", [each.cells for each in kernels], head, (0, 6))
 
 
 @lru_cache(256)

@@ -6,13 +6,14 @@ NumPy (operations without loops). Bytes are the least that a kernel has to move:
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from ...graph import Graph, topological_order
 from ...graph.cost import in_units
 from ...ir import INPUT, Node, Source
 from ...passes.integer_products import kept_in_floats
+from ...tables import Table, Tabular
 from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
 from ..fusion.groups import Group
 from ..fusion.remat import decide
@@ -23,7 +24,7 @@ from ..scheduling.nests.build import build_kernel
 from ..scheduling.nests.split import PARTIAL
 from ..scheduling.schedules.choice import Own
 from ..target import Target, target_named
-from .kernel import Kernel
+from .kernel import Kernel, table_of
 from .merge import merge_siblings, merge_small
 from .placement import place
 
@@ -51,8 +52,8 @@ class Edge:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Ledger:
+@dataclass(frozen=True, repr=False)
+class Ledger(Tabular):
     """The kernels of a graph in the order in which they run, and why edges were fused or not.
 
     Attributes:
@@ -104,38 +105,33 @@ class Ledger:
                     found.setdefault(node.source, {})[kernel.name] = None
         return {source: tuple(names) for source, names in found.items()}
 
-    def __str__(self) -> str:
+    def _parts(self) -> Iterator[Table | str]:
         placement = place(self.graph, self.kernels)
         saved = sum(edge.bytes for edge in self.edges if edge.fused)
         kept = [edge for edge in self.edges if not edge.fused]
         count = f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}"
-        lines = [f"{count:<36} {'kind':<5}{'nodes':>6}{'read':>10}{'written':>10}{'FLOPs':>9}  asked for at"]
-        lines += map(str, self.kernels)
-        lines.append(
-            f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {in_units(saved, 'B')} not moved"
-        )
-        lines.append(
-            f"intermediates: {in_units(placement.intermediate_bytes, 'B')} "
-            f"in an arena of {in_units(placement.arena_bytes, 'B')}"
-        )
+        yield table_of(self.kernels, count)
+        yield f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {in_units(saved, 'B')} not moved"
+        intermediate, arena = in_units(placement.intermediate_bytes, "B"), in_units(placement.arena_bytes, "B")
+        yield f"intermediates: {intermediate} in an arena of {arena}"
         alike: dict[tuple[str, str, str], list[int]] = {}
         for edge in kept:
             key = edge.producer.primitive.name, edge.consumer.primitive.name, edge.reason
             alike.setdefault(key, []).append(edge.bytes)
         for reason in (TILE_BY_TILE, AGAIN):
             again = list(dict.fromkeys(at.producer.primitive.name for at in self.edges if at.reason == reason))
-            lines += [f"{', '.join(again)}: {reason}"] if again else []
+            if again:
+                yield f"{', '.join(again)}: {reason}"
         if kept:
-            lines.append(f"not fused, {in_units(sum(edge.bytes for edge in kept), 'B')} moved for it:")
-        for (producer, consumer, reason), sizes in alike.items():
-            times = f" ({len(sizes)} times)" if len(sizes) > 1 else ""
-            lines.append(f"  {f'{producer} -> {consumer}{times}':<34}{in_units(sum(sizes), 'B'):>10}  {reason}")
-        lines += [f"{each.name}: a schedule is refused: {reason}" for each in self.kernels for reason in each.refused]
+            yield f"not fused, {in_units(sum(edge.bytes for edge in kept), 'B')} moved for it:"
+            rows = []
+            for (producer, consumer, reason), sizes in alike.items():
+                times = f" ({len(sizes)} times)" if len(sizes) > 1 else ""
+                rows.append((f"{producer} -> {consumer}{times}", in_units(sum(sizes), "B"), reason))
+            yield Table("  {:<34}{:>10}  {}", rows)
+        yield from (f"{each.name}: a schedule is refused: {reason}" for each in self.kernels for reason in each.refused)
         for node, reason in kept_in_floats(self.graph):
-            lines.append(f"{node.source or node.primitive.name}: quantised operands are multiplied as floats: {reason}")
-        return "\n".join(lines)
-
-    __repr__ = __str__
+            yield f"{node.source or node.primitive.name}: quantised operands are multiplied as floats: {reason}"
 
 
 def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own | None = None) -> Ledger:

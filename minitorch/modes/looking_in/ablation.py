@@ -14,6 +14,7 @@ import numpy as np
 from ... import backends
 from ...graph import Graph
 from ...passes import Pass, Run, run_pipeline
+from ...tables import Table, Tabular
 from ..tracing.recording import Program
 
 if TYPE_CHECKING:
@@ -46,29 +47,27 @@ class Variant:
     peak_bytes: int
 
 
-@dataclass(frozen=True)
-class Ablation:
+@dataclass(frozen=True, repr=False)
+class Ablation(Tabular):
     """The variants of a program; the first one is complete."""
 
     name: str
     backend: str
     variants: tuple[Variant, ...]
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[Table | str]:
         whole = self.variants[0]
         width = max(len(variant.without) for variant in self.variants) + 2
-        lines = [
-            f"{self.name} on backend {self.backend!r}",
-            f"{'without':<{width}}{'us':>10}{'ratio':>8}{'kernels':>9}{'MB moved':>11}{'MB at peak':>12}",
-        ]
-        for each in self.variants:
-            lines.append(
-                f"{each.without:<{width}}{each.seconds * 1e6:>10.1f}{each.seconds / whole.seconds:>8.2f}"
-                f"{each.kernels:>9}{each.bytes / 1e6:>11.3f}{each.peak_bytes / 1e6:>12.3f}"
+        rows = [
+            (
+                *(each.without, f"{each.seconds * 1e6:.1f}", f"{each.seconds / whole.seconds:.2f}"),
+                *(str(each.kernels), f"{each.bytes / 1e6:.3f}", f"{each.peak_bytes / 1e6:.3f}"),
             )
-        return "\n".join(lines)
-
-    __repr__ = __str__
+            for each in self.variants
+        ]
+        head = ("without", "us", "ratio", "kernels", "MB moved", "MB at peak")
+        table = Table(f"{{:<{width}}}{{:>10}}{{:>8}}{{:>9}}{{:>11}}{{:>12}}", rows, head)
+        return [f"{self.name} on backend {self.backend!r}", table]
 
 
 def ablate(program: Program, arrays: Sequence[Array], seconds: float) -> Ablation:

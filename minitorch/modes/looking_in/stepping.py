@@ -20,10 +20,14 @@ from ...graph.text import node_names
 from ...graph.values import is_splat
 from ...interpreters import run_silently, settled
 from ...ir import Node, Source
+from ...tables import Table, Tabular
 from ...tensor import Tensor
 from ..guards.naming import Names
 
 Array = np.ndarray[Any, Any]
+
+VALUES = "  {:<12} {:<32} {}"
+MOST_KERNELS = 2  # named with a line; raising it names more of those that the line is a part of
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,27 @@ class Value:
     tensor: Tensor
     kernels: tuple[str, ...]
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The value as a row of a table: name, operation and specification, and its first numbers."""
+        first = [
+            f"{each:.4g}" if isinstance(each, float) else str(each) for each in self.tensor._value.flat[:4].tolist()
+        ]
+        more = ["..."] if self.tensor._value.size > 4 else []
+        return self.name, f"{self.node.primitive.name}: {self.node.spec}", f"[{', '.join(first + more)}]"
+
+    @property
+    def place(self) -> str:
+        """The line, and the kernels that it is a part of."""
+        kernels = ", ".join(self.kernels[:MOST_KERNELS])
+        more = f" and {len(self.kernels) - MOST_KERNELS} more" if len(self.kernels) > MOST_KERNELS else ""
+        return f"{self.node.source}, in {kernels}{more}" if kernels else str(self.node.source)
+
     def __str__(self) -> str:
-        shown = str(self.tensor._value.ravel()[:4].tolist())
-        shown = f"{shown[:-1]}, ...]" if self.tensor._value.size > 4 else shown
-        operation = f"{self.node.primitive.name}: {self.node.spec}"
-        return f"{self.name:<10} {operation:<28} {', '.join(self.kernels):<24} {shown}".rstrip()
+        return str(Table(VALUES, [self.place, self.cells]))
 
 
-class Values(Mapping[str, tuple[Value, ...]]):
+class Values(Tabular, Mapping[str, tuple[Value, ...]]):
     """The intermediate values of a call by source line, ``"train.py:12"``; printing gives a table.
 
     Attributes:
@@ -82,10 +99,9 @@ class Values(Mapping[str, tuple[Value, ...]]):
                 return row.tensor
         raise KeyError(name)
 
-    def __str__(self) -> str:
-        return "\n".join(f"{line}\n" + "\n".join(f"  {row}" for row in self[line]) for line in self)
-
-    __repr__ = __str__
+    def _parts(self) -> list[Table]:
+        rows = [row for line in self for row in (self[line][0].place, *(value.cells for value in self[line]))]
+        return [Table(VALUES, rows, ("name", "value", "numbers"), range(3))]
 
 
 def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping[Source, tuple[str, ...]]) -> Values:

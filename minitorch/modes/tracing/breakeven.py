@@ -14,6 +14,7 @@ from ...graph import Graph
 from ...graph.values import is_splat
 from ...interpreters import interpreting
 from ...ir import Node
+from ...tables import Tabular
 from ...tensor import Tensor
 from .recording import Program
 
@@ -22,8 +23,8 @@ VERY_LONG = 0.5  # seconds; slower programs are run once
 SHORT = 1e-3  # seconds of repetitions, at least; raising it averages more noise out
 
 
-@dataclass(frozen=True)
-class BreakEven:
+@dataclass(frozen=True, repr=False)
+class BreakEven(Tabular):
     """The cost of compiling, and the time that it saves.
 
     All times are measured. An eager call is the traced operations, applied one by one; a compiled call is the compiled
@@ -63,11 +64,9 @@ class BreakEven:
         """
         return self.spent / calls + self.compiled
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[str]:
         paid = "never pays" if self.calls is None else f"pays after {self.calls:,} call{'s' * (self.calls != 1)}"
-        return f"{paid}: {self.eager * 1e3:.4f} ms eagerly, one by one, {self.compiled * 1e3:.4f} ms compiled"
-
-    __repr__ = __str__
+        return [f"{paid}: {self.eager * 1e3:.4f} ms eagerly, one by one, {self.compiled * 1e3:.4f} ms compiled"]
 
 
 def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any]], around: float) -> BreakEven:

@@ -170,8 +170,10 @@ class SignatureReport:
             if len(found.kernels) > MOST_KERNELS:
                 yield f"  and {len(found.kernels) - MOST_KERNELS} more"
         if self.kernels:
+            from ...compiler.kernels.kernel import table_of  # loads LLVM, as finding them did
+
             yield counted(len(self.kernels), "kernel")
-            yield from (f"  {kernel}" for kernel in self.kernels[:MOST_KERNELS])
+            yield from (f"  {line}" for line in str(table_of(self.kernels[:MOST_KERNELS], "")).splitlines())
             if len(self.kernels) > MOST_KERNELS:
                 yield f"  and {len(self.kernels) - MOST_KERNELS} more"
             for kernel in self.kernels:
