@@ -1,9 +1,8 @@
 """Solutions of exercise 02, autograd."""
 
 import math
-from typing import Any
 
-from minitorch.classroom.asks.autograd import alternatives
+from minitorch.classroom.asks.autograd import Tape, Var, alternatives, loss
 from tests.zoo import right, wrong
 
 # --- shares -----------------------------------------------------------------------------------------------------
@@ -155,98 +154,6 @@ def moves_all_at_once(f, x):
     return [(above - below) / (2 * step) for step in steps]
 
 
-# --- walk -------------------------------------------------------------------------------------------------------
-
-
-@right("autograd.walk")
-def turns_a_depth_first_order_round(notes, end):
-    done: list[Any] = []
-    seen, pending = set(), [(end, False)]
-    while pending:
-        name, is_left = pending.pop()
-        if is_left:
-            done.append(name)
-        elif name in notes and name not in seen:
-            seen.add(name)
-            pending.append((name, True))
-            pending += [(operand, False) for operand in notes[name]]
-    return done[::-1]
-
-
-@wrong("autograd.walk", says="which still has a share for it")
-def goes_deep_with_marks(notes, end):
-    found, pending = [], [end]
-    while pending:
-        name = pending.pop()
-        if name in notes and name not in found:
-            found.append(name)
-            pending += notes[name]
-    return found
-
-
-@wrong("autograd.walk", says="this is the order of the way forward")
-def gives_the_way_forward(notes, end):
-    done: dict[str, None] = {}
-    pending = [end]
-    while pending:
-        name = pending[-1]
-        missing = [operand for operand in notes[name] if operand in notes and operand not in done]
-        pending += missing
-        if not missing:
-            done[pending.pop()] = None
-    return list(done)
-
-
-@wrong("autograd.walk", says="from which no share comes", points=15)
-def waits_for_every_user(notes, end):
-    users = dict.fromkeys(notes, 0)
-    for operands in notes.values():
-        for operand in set(operands) & set(notes):
-            users[operand] += 1
-    found, pending = [], [end]
-    while pending:
-        name = pending.pop()
-        found.append(name)
-        for operand in set(notes[name]) & set(notes):
-            users[operand] -= 1
-            if users[operand] == 0:
-                pending.append(operand)
-    return found
-
-
-@wrong("autograd.walk", says="does not depend on it", points=15)
-def walks_over_the_whole_tape(notes, end):
-    left = {name: {operand for operand in operands if operand in notes} for name, operands in notes.items()}
-    users: dict[str, set[str]] = {name: set() for name in notes}
-    for name, operands in left.items():
-        for operand in operands:
-            users[operand].add(name)
-    ready = [name for name in notes if not users[name]]
-    found = []
-    while ready:
-        name = ready.pop()
-        found.append(name)
-        for operand in left[name]:
-            users[operand].discard(name)
-            if not users[operand]:
-                ready.append(operand)
-    return found
-
-
-@wrong("autograd.walk", says="it calls itself too often", points=17)
-def recurses_over_the_tape(notes, end):
-    done: list[str] = []
-
-    def visit(name):
-        if name in notes and name not in done:
-            for operand in notes[name]:
-                visit(operand)
-            done.append(name)
-
-    visit(end)
-    return done[::-1]
-
-
 # --- backward_pass ----------------------------------------------------------------------------------------------
 
 
@@ -346,6 +253,121 @@ def remembers_all_results(tape, end, results=[]):  # noqa: B006  that is the mis
             each.grad = (each.grad or 0.0) + cotangent
 
 
+# --- train ------------------------------------------------------------------------------------------------------
+
+
+@right("autograd.train")
+def computes_with_matrices(points, labels, weights, steps):
+    import numpy as np
+
+    x, y, found = np.array(points), np.array(labels), []
+    for _ in range(steps):
+        units = np.array(weights[:-1]).reshape(4, 4)
+        hidden = np.tanh(x @ units[:, :2].T + units[:, 2])
+        output = 2 * (hidden @ units[:, 3] + weights[-1] - y) / len(y)
+        inside = np.outer(output, units[:, 3]) * (1 - hidden**2)
+        slope = np.column_stack([inside.T @ x, inside.sum(0), hidden.T @ output]).ravel()
+        weights = (np.array(weights) - 0.2 * np.append(slope, output.sum())).tolist()
+        found.append(weights)
+    return found
+
+
+@wrong("autograd.train", says="it goes up: subtract", points=0)
+def adds_the_gradient(points, labels, weights, steps):
+    found = []
+    for _ in range(steps):
+        tape, variables = Tape(), [Var(weight) for weight in weights]
+        cotangents = {loss(tape, variables, points, labels): 1.0}
+        for entry in reversed(tape.entries):
+            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
+                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
+        weights = [weight + 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+        found.append(weights)
+    return found
+
+
+@wrong("autograd.train", says="the gradients of the steps before are in it", points=8, part="further steps")
+def never_clears_the_gradients(points, labels, weights, steps):
+    gradients, found = [0.0] * len(weights), []
+    for _ in range(steps):
+        tape, variables = Tape(), [Var(weight) for weight in weights]
+        cotangents = {loss(tape, variables, points, labels): 1.0}
+        for entry in reversed(tape.entries):
+            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
+                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
+        gradients = [old + cotangents[each] for old, each in zip(gradients, variables, strict=True)]
+        weights = [weight - 0.1 * each for weight, each in zip(weights, gradients, strict=True)]
+        found.append(weights)
+    return found
+
+
+@wrong("autograd.train", says="compute the loss again, with the new weights", points=8, part="further steps")
+def computes_the_loss_once(points, labels, weights, steps):
+    tape, variables, found = Tape(), [Var(weight) for weight in weights], []
+    cotangents = {loss(tape, variables, points, labels): 1.0}
+    for entry in reversed(tape.entries):
+        for operand, pull in zip(entry.operands, entry.pulls, strict=True):
+            cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
+    for _ in range(steps):
+        weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+        found.append(weights)
+    return found
+
+
+@wrong("autograd.train", says="a share replaced the one that came before", points=0)
+def lets_the_last_share_win(points, labels, weights, steps):
+    found = []
+    for _ in range(steps):
+        tape, variables = Tape(), [Var(weight) for weight in weights]
+        cotangents = {loss(tape, variables, points, labels): 1.0}
+        for entry in reversed(tape.entries):
+            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
+                cotangents[operand] = pull(cotangents[entry.result])
+        weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+        found.append(weights)
+    return found
+
+
+@wrong("autograd.train", says="try larger and smaller rates", points=14, part="XOR is learned")
+def takes_a_tiny_rate(points, labels, weights, steps):
+    found = []
+    for _ in range(steps):
+        tape, variables = Tape(), [Var(weight) for weight in weights]
+        cotangents = {loss(tape, variables, points, labels): 1.0}
+        for entry in reversed(tape.entries):
+            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
+                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
+        weights = [weight - 0.01 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+        found.append(weights)
+    return found
+
+
+@wrong("autograd.train", says="put a new list of weights into it after each step", points=8, part="further steps")
+def changes_one_list_in_place(points, labels, weights, steps):
+    found = []
+    for _ in range(steps):
+        tape, variables = Tape(), [Var(weight) for weight in weights]
+        cotangents = {loss(tape, variables, points, labels): 1.0}
+        for entry in reversed(tape.entries):
+            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
+                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
+        for place, each in enumerate(variables):
+            weights[place] -= 0.3 * cotangents[each]
+        found.append(weights)
+    return found
+
+
+@wrong("autograd.train", says="the weights after each step, and it is [", points=0)
+def returns_the_last_weights_only(points, labels, weights, steps):
+    return weights
+
+
+@wrong("autograd.train", says="does not go down the gradient", points=0)
+def knows_a_solution_by_heart(points, labels, weights, steps):
+    end = [2.0, 2.0, 2.0, -1.5, 2.0, 2.0, -2.0, 1.5, *[0.0] * 8, 1.5]
+    return [[a + (b - a) * step / steps for a, b in zip(weights, end, strict=True)] for step in range(1, steps + 1)]
+
+
 # --- saved ------------------------------------------------------------------------------------------------------
 
 
@@ -439,28 +461,6 @@ def knows_the_functions_by_heart(f, x):
     return [math.cos(x[0]) * x[1], math.sin(x[0]), 2 * x[2]]
 
 
-@wrong("autograd.walk", says="which still has a share for it")
-def sorts_by_name(notes, end):
-    found, pending = set(), [end]
-    while pending:
-        name = pending.pop()
-        if name in notes and name not in found:
-            found.add(name)
-            pending += notes[name]
-    return [end, *sorted(found - {end}, key=lambda name: int(name[1:]), reverse=True)]
-
-
-@wrong("autograd.walk", says="look at each result once", points=16)
-def goes_every_way(notes, end):
-    depth, pending = {}, [(end, 0)]
-    while pending:
-        name, deep = pending.pop()
-        if name in notes:
-            depth[name] = max(deep, depth.get(name, 0))
-            pending += [(operand, deep + 1) for operand in notes[name]]
-    return sorted(depth, key=depth.get)
-
-
 @wrong("autograd.backward_pass", says="is 0 and should be None", part="what the end does not depend on", points=20)
 def gives_zeros_to_all_inputs(tape, end):
     cotangents = {end: 1.0}
@@ -493,23 +493,3 @@ def gives_numbers_of_numpy(f, x):
 
     moves = [np.eye(len(x))[at] * 1e-5 * max(1.0, abs(number)) for at, number in enumerate(x)]
     return [(f(list(x + move)) - f(list(x - move))) / (2 * move.sum()) for move in moves]
-
-
-@wrong("autograd.walk", says="uses it twice, and hands out both shares at once")
-def counts_uses_and_takes_off_users(notes, end):
-    uses, pending, found = {end: 0}, [end], set()
-    while pending:
-        name = pending.pop()
-        if name in notes and name not in found:
-            found.add(name)
-            for operand in notes[name]:
-                uses[operand] = uses.get(operand, 0) + 1
-                pending.append(operand)
-    order, ready = [], [end]
-    while ready:
-        order.append(ready.pop())
-        for operand in set(notes[order[-1]]):
-            uses[operand] -= 1
-            if uses[operand] == 0 and operand in notes:
-                ready.append(operand)
-    return order

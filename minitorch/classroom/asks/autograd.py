@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,40 @@ class Tape:
         y = math.exp(a.value)
         return self._noted(y, (a,), lambda g: g * y)
 
+    def tanh(self, a: Var) -> Var:
+        """The hyperbolic tangent."""
+        y = math.tanh(a.value)
+        return self._noted(y, (a,), lambda g: g * (1 - y * y))
+
+
+HIDDEN, WEIGHTS = 4, 17  # hidden units of the network that `train` trains, and its weights: 4 for each, and a bias
+
+
+def loss(tape: Tape, weights: Sequence[Var], points: Iterable[Sequence[float]], labels: Sequence[float]) -> Var:
+    """The mean squared error of a network with two inputs, four hidden units with tanh, and one output.
+
+    Args:
+        tape: notes the operations.
+        weights: for each hidden unit the factors of both inputs, its bias and the factor of its result; last the bias
+            of the output.
+        points: the two inputs of each example.
+        labels: the output that each example should have.
+
+    Example:
+        >>> loss(Tape(), [Var(0.0)] * WEIGHTS, [(1.0, 2.0), (3.0, 4.0)], [1.0, -3.0])
+        Var(5)
+    """
+    total = Var(0.0)
+    for (x, y), label in zip(points, labels, strict=True):
+        output = weights[-1]
+        for unit in range(HIDDEN):
+            a, b, bias, factor = weights[4 * unit : 4 * unit + 4]
+            inside = tape.add(tape.add(tape.mul(a, Var(x)), tape.mul(b, Var(y))), bias)
+            output = tape.add(output, tape.mul(factor, tape.tanh(inside)))
+        error = tape.add(output, Var(-label))
+        total = tape.add(total, tape.mul(error, error))
+    return tape.mul(total, Var(1 / len(labels)))
+
 
 Step = tuple[str, str, tuple[str, ...]]  # an operation, its result and its operands, by name
 
@@ -102,9 +136,9 @@ def alternatives(step: Step) -> list[set[str]]:
     return [{result}, {operands[0]}]  # exp, sqrt, tanh, relu: by the result, or from the operand again
 
 
-# --- shares, walk, saved ----------------------------------------------------------------------------------------
+# --- shares, train, saved ---------------------------------------------------------------------------------------
 
-shares, walk, saved = (Ask(f"autograd.{name}", call_with_arguments, NEEDS) for name in ("shares", "walk", "saved"))
+shares, train, saved = (Ask(f"autograd.{name}", call_with_arguments, NEEDS) for name in ("shares", "train", "saved"))
 
 # --- difference -------------------------------------------------------------------------------------------------
 

@@ -1,21 +1,23 @@
-"""Exercise 02, autograd: rules, their order, a walk that is repaired, finite differences, and what is saved."""
+"""Exercise 02, autograd: rules, finite differences, a walk that is repaired, training, and what is saved."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from ...primitives import PRIMITIVES
 from ..asks import autograd as asks
 from ..asks.autograd import KEPT, Step, alternatives
-from ..asks.plain import TIMEOUT, Fault, described
+from ..asks.plain import Array, described
 from .golf import Golf
 from .reasons import hint, wrong_form
 from .samples import in_parts
-from .task import Cases, Verdict, by_case
+from .task import Cases, by_case
 
 
 def _few(numbers: Iterable[float]) -> str:
@@ -210,120 +212,6 @@ def _central(f: Callable[..., float], numbers: list[float], place: int, step: fl
 
 difference = by_case(asks.difference, DIFFERENCE, _points, _wrong_difference, about=_about_point, oracle=Function)
 
-# --- walk: an order ---------------------------------------------------------------------------------------------
-
-Notes = Mapping[str, tuple[str, ...]]  # of each result its operands
-USERS, ONCE, NEEDED = "users first", "each once", "only what the end depends on"
-WALK = {USERS: 8, ONCE: 4, NEEDED: 5, "a long tape": 3}
-MANY_WAYS = 40  # steps with two ways each: nobody comes to the end of them all
-LONG = 3000  # steps: three times as deep as Python's recursion
-
-DIAMOND: Notes = {"a": ("x",), "b": ("a",), "c": ("a", "b"), "end": ("b", "c")}
-UNEVEN: Notes = {"a": ("x",), "b": ("a",), "c": ("b",), "d": ("c",), "end": ("a", "d")}
-BESIDE: Notes = {"a": ("x",), "b": ("a", "y"), "end": ("a",), "other": ("b", "end")}
-
-
-def _shuffled(random: Random, notes: Notes, end: str) -> tuple[dict[str, tuple[str, ...]], str]:
-    """The same notes in another order and with other names: neither is an answer."""
-    names = list(notes)
-    random.shuffle(names)
-    numbers = random.sample(range(10 * len(names)), len(names))
-    new = {name: f"v{number}" for name, number in zip(names, numbers, strict=True)}
-    return {new[name]: tuple(new.get(each, each) for each in notes[name]) for name in names}, new[end]
-
-
-def _drawn(random: Random, size: int) -> Notes:
-    pool, notes = ["x", "y"], {}
-    for number in range(size):
-        notes[f"v{number}"] = (pool[-1], random.choice(pool)) if random.random() < 0.7 else (pool[-1],)
-        pool.append(f"v{number}")
-    return notes
-
-
-def _chain(size: int, uses: int) -> Notes:
-    """Results of which each uses the one before so many times."""
-    return {f"v{n}": (f"v{n - 1}" if n else "x",) * uses for n in range(size)}
-
-
-def _tapes(seed: int) -> Cases:
-    random = Random(seed)
-    small, large = (_drawn(random, size) for size in (6, 10))
-    cases: list[tuple[str, Notes, str]] = [
-        (USERS, DIAMOND, "end"),
-        (USERS, UNEVEN, "end"),
-        (USERS, small, "v5"),
-        (USERS, large, "v9"),
-        (ONCE, DIAMOND, "end"),
-        (ONCE, _chain(6, 2), "v5"),
-        (ONCE, _chain(MANY_WAYS, 2), f"v{MANY_WAYS - 1}"),
-        (NEEDED, BESIDE, "end"),
-        (NEEDED, large, "v4"),
-        ("a long tape", _chain(LONG + seed % 100, 1), f"v{LONG - 1 + seed % 100}"),
-    ]
-    return [(part, _shuffled(random, notes, end)) for part, notes, end in cases]
-
-
-def _needed(notes: Notes, end: str) -> set[str]:
-    found, pending = set(), [end]
-    while pending:
-        name = pending.pop()
-        if name in notes and name not in found:
-            found.add(name)
-            pending += notes[name]
-    return found
-
-
-def _about_tape(case: tuple[Notes, str]) -> str:
-    notes, end = case
-    lines = [f"{name} was made of {' and '.join(operands)}" for name, operands in notes.items()]
-    return "\n".join([f"from {end}", *(lines if len(lines) <= 20 else [])])
-
-
-def _wrong_walk(part: str, case: tuple[Notes, str], answer: Any) -> str | None:
-    notes, end = case
-    if reason := wrong_form(answer, list, str):
-        return reason
-    if strange := [name for name in answer if name not in notes]:
-        return f"{strange[0]} is in the list, and no operation made it: an input has no shares to hand out"
-    needed, given = _needed(notes, end), set(answer)
-    if part == ONCE and (more := [name for name in answer if answer.count(name) > 1]):
-        return f"{more[0]} is in the list {answer.count(more[0])} times: it is reached along several ways"
-    if missing := [name for name in notes if name in needed and name not in given]:
-        users = {each: [name for name, operands in notes.items() if each in operands] for each in missing}
-        first = min(missing, key=lambda each: any(name in users for name in users[each]))  # waits for none of these
-        waits = next((name for name in users[first] if name not in needed), "")
-        twice = next((name for name in users[first] if notes[name].count(first) > 1), "")
-        return f"{first} is missing" + hint(
-            waits,
-            f"it is used by {waits} as well, from which no share comes: {end} does not depend on it",
-            twice,
-            f"{twice} uses it twice, and hands out both shares at once",
-        )
-    if part == NEEDED and (aside := [name for name in answer if name not in needed]):
-        return f"{aside[0]} is in the list, and {end} does not depend on it: no cotangent ever comes there"
-    place = {name: at for at, name in enumerate(answer)}  # the last one of each
-    first_place = {name: at for at, name in reversed(list(enumerate(answer)))}
-    for name in answer:
-        for operand in notes[name]:
-            if name in needed and first_place.get(operand, len(answer)) < place[name]:
-                forward = answer[-1] == end and len(answer) > 1
-                turned = ": this is the order of the way forward" if forward else ""
-                return f"{operand} comes before {name}, which still has a share for it{turned}"
-    return None
-
-
-def _too_many_ways(said: dict[str, Verdict], answers: list[Any]) -> dict[str, Verdict]:
-    given = answers[4:7]
-    if [isinstance(answer, Fault) and answer.kind == TIMEOUT for answer in given] == [False, False, True]:
-        said[ONCE] = (
-            f"a chain of {MANY_WAYS} results, each of which uses the one before twice, takes too long: "
-            f"look at each result once, and not at each of the 2 ** {MANY_WAYS} ways to it"
-        )
-    return said
-
-
-walk = by_case(asks.walk, WALK, _tapes, _wrong_walk, about=_about_tape, refine=_too_many_ways)
-
 # --- backward_pass: a walk, repaired ----------------------------------------------------------------------------
 
 TWO_USES, UNUSED, SECOND = "a value that is used twice", "what the end does not depend on", "a second step"
@@ -357,12 +245,18 @@ def _gradients(inputs: list[float], program: Program) -> list[float | None]:
     tape, values = asks.Tape(), [asks.Var(value) for value in inputs]
     for name, *places in steps:
         values.append(getattr(tape, name)(*[values[place] for place in places]))
-    cotangents: dict[asks.Var, float] = {values[end]: 1.0}
-    for entry in reversed(tape.entries):
-        if entry.result in cotangents:
-            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
-                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
+    cotangents = _cotangents(tape, values[end])
     return [cotangents.get(each) for each in values[: len(inputs)]]
+
+
+def _cotangents(tape: asks.Tape, end: asks.Var, adds: bool = True) -> dict[asks.Var, float]:
+    """The derivative of the end by each value; with `adds` off, a share replaces the one before, which is wrong."""
+    found: dict[asks.Var, float] = {end: 1.0}
+    for entry in reversed(tape.entries):
+        if entry.result in found:
+            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
+                found[operand] = adds * found.get(operand, 0.0) + pull(found[entry.result])
+    return found
 
 
 def _about_programs(case: tuple[list[float], list[Program]]) -> str:
@@ -426,6 +320,89 @@ def _why_gradient(have: Any, wanted: float | None, now: float | None, program: P
 
 
 backward_pass = by_case(asks.backward_pass, BACKWARD, _programs, _wrong_backward, about=_about_programs)
+
+# --- train ------------------------------------------------------------------------------------------------------
+
+LEARNED = "XOR is learned"
+TRAIN = {"the first step": 8, "further steps": 6, LEARNED: 6}
+STEPS = dict(zip(TRAIN, (1, 3, 60), strict=True))
+# From near these weights, the loss comes below the bound with any rate from 0.08 to 0.55, and with none beyond 0.05 and
+# 0.65: few rates are right on some points and wrong on others.
+START = (0.3, -0.1, 0.4, -0.9, 0.4, -0.3, 0.2, -0.7, -0.3, -0.5, -0.3, 0.5, -0.1, 0.9, 0.2, -0.6, 0.2)
+BOUND = 0.1  # of the loss; the labels are 1 and -1, so that 1 is what zeros have
+Training = tuple[list[list[float]], list[float], list[float], int]
+
+
+def _corners(seed: int) -> Cases:
+    """Two points near each corner of a square, labels that differ from corner to corner, weights, and steps."""
+    random = Random(seed)
+    cases: Cases = []
+    for part, steps in STEPS.items():
+        places = [(x, y) for x in (-1, 1) for y in (-1, 1) for _ in range(2)]
+        points = [[x + random.uniform(-0.1, 0.1), y + random.uniform(-0.1, 0.1)] for x, y in places]
+        weights = [each + random.uniform(-0.05, 0.05) for each in START]
+        cases.append((part, (points, [-float(x * y) for x, y in places], weights, steps)))
+    return cases
+
+
+def _sloped(case: Training, weights: Sequence[float], adds: bool = True) -> tuple[float, Array]:
+    """The loss and its gradient by the weights; see `_cotangents`."""
+    tape, variables = asks.Tape(), [asks.Var(each) for each in weights]
+    end = asks.loss(tape, variables, *case[:2])
+    cotangents = _cotangents(tape, end, adds)
+    return end.value, np.array([cotangents[each] for each in variables])
+
+
+def _wrong_train(part: str, case: Training, answer: Any) -> str | None:
+    *_, before, steps = case
+    if reason := wrong_form(answer, list, list, steps, "the weights after each step"):
+        return reason
+    if reason := next(filter(None, (wrong_form(each, list, float, asks.WEIGHTS) for each in answer)), None):
+        return reason
+    if steps > 1 and all(each == answer[0] for each in answer):
+        return "all elements of the list are equal: put a new list of weights into it after each step"
+    slopes: list[Array] = []
+    for step, weights in enumerate(answer, 1):
+        if not np.isfinite(weights).all():
+            return f"step {step} leaves the numbers behind: the rate is so large that each step goes further up"
+        slopes.append(_sloped(case, before)[1])
+        moved = np.subtract(weights, before)
+        if not _is_along(moved, -slopes[-1]):
+            return f"step {step} does not go down the gradient" + _why_step(
+                moved, slopes, _sloped(case, before, False)[1]
+            )
+        before = weights
+    loss, began = _sloped(case, before)[0], _sloped(case, case[2])[0]
+    if part == LEARNED and loss > BOUND:
+        return f"the loss is {loss:.3g} after {steps} steps, and was {began:.3g}; at most {BOUND} is wanted" + hint(
+            loss > began, "the rate is too large", True, "try larger and smaller rates"
+        )
+    return None
+
+
+def _is_along(moved: Array, direction: Array) -> bool:
+    """Whether one is the other times a positive number."""
+    factor = moved @ direction / (direction @ direction)
+    return bool(factor > 0 and np.linalg.norm(moved - factor * direction) <= 1e-6 * np.linalg.norm(moved))
+
+
+def _why_step(moved: Array, slopes: list[Array], replaced: Array) -> str:
+    """The misconception; the last of the gradients is that of the step, and `replaced` that of a walk without sums."""
+    return hint(
+        not moved.any(),
+        "no weight has changed",
+        _is_along(moved, slopes[-1]),
+        "it goes up: subtract",
+        _is_along(moved, -sum(slopes)),  # type: ignore[arg-type]
+        "the gradients of the steps before are in it: begin each step with none",
+        len(slopes) > 1 and _is_along(moved, -slopes[-2]),
+        "it is the gradient of the step before: compute the loss again, with the new weights",
+        _is_along(moved, -replaced),
+        "a share replaced the one that came before: shares of all uses add up",
+    )
+
+
+train = by_case(asks.train, TRAIN, _corners, _wrong_train, after={LEARNED: list(TRAIN)[:2]})
 
 # --- saved ------------------------------------------------------------------------------------------------------
 
@@ -504,4 +481,4 @@ def _weight(part: str, case: tuple[list[Step], Sizes], kept: list[str]) -> int:
 
 saved = by_case(asks.saved, SAVED, _keeping, _wrong_saved, about=_about_keeping, golf={FEW: BYTES}, count=_weight)
 
-TASKS = (shares, difference, walk, backward_pass, saved)
+TASKS = (shares, difference, backward_pass, train, saved)
