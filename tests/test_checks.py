@@ -502,7 +502,7 @@ def test_a_part_counts_as_it_does_on_the_worst_inputs() -> None:
 
 
 def test_an_ask_answers_questions_and_has_no_score() -> None:
-    task = checks.fusion.merge
+    task = checks.reductions.merge_moments
     said: list[Any] = []
     questions = [*map(encode, task.inputs(40)[:2]), None]
 
@@ -512,7 +512,7 @@ def test_an_ask_answers_questions_and_has_no_score() -> None:
 
     asks.ask_grader(ask)
     try:
-        assert task.ask(lambda a, b: checks.fusion.NOTHING) is None
+        assert task.ask(lambda a, b: (0, 0.0, 0.0)) is None
     finally:
         asks.ask_grader(None)
     assert said[0] == {"task": task.name} and [list(each) for each in said[1:]] == [["answer"]] * 2
@@ -520,6 +520,18 @@ def test_an_ask_answers_questions_and_has_no_score() -> None:
     assert examined(task, partial(answers_always, said[1]["answer"]), (40,)).points == 0
     with pytest.raises(RuntimeError, match="by a grader only"):
         task.ask(blank)
+
+
+def test_the_picture_of_a_roofline_shows_what_is_right() -> None:
+    rows = {row.name: row for row in checks.fusion.picture().rows}
+    right = {key: row[1] for key, row in checks.fusion.READINGS.items()}
+    assert right["ridge"] == checks.fusion.PEAK / checks.fusion.BANDWIDTH
+    assert (rows["a"].bytes / rows["b"].bytes, rows["a"].seconds / rows["b"].seconds) == (right["bytes"], right["time"])
+    share = {name: max(row.of_bandwidth, row.of_peak) for name, row in rows.items()}  # of the nearer roof
+    assert right["below"] == "".join(name for name in rows if share[name] < 0.9)
+    assert right["above"] == "".join(name for name in rows if share[name] > 1.1)
+    assert right["memory"] == "".join(name for name in rows if rows[name].of_bandwidth == 1)
+    assert right["arithmetic"] == "".join(name for name in rows if rows[name].of_peak == 1)
 
 
 # Samples --------------------------------------------------------------------------------------------------------

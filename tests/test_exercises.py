@@ -153,7 +153,7 @@ def planted(tmp_path: Path, change: dict[str, str]) -> Path:
         ({'"id": "title"': '"id": "setup"'}, "Non-unique cell id 'setup'"),
         ({"### END SOLUTION": "pass"}, "no end solution statement"),
         ({"### END SOLUTION": "### BEGIN SOLUTION"}, "nested begin solution"),
-        ({'"grade_id": "merge"': '"grade_id": "generate"'}, "failed to validate"),
+        ({'"grade_id": "measure"': '"grade_id": "generate"'}, "failed to validate"),
     ],
     ids=["doubled id", "open solution", "nested solution", "doubled grade_id"],
 )
@@ -262,7 +262,7 @@ def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFi
     shutil.copy(RELEASED / "07-fusion" / path.name, path)
     notebook = nbformat.read(path, as_version=4)
     sources = {
-        "merge": "def merge(a, b):\n    return max(a[0], b[0]), a[1] + b[1]",
+        "measure": "def measure(run, wait, clock, rounds):\n    return 0.0",
         "kernel-bytes": "def kernel_bites(graph, kernel):\n    return 0",
         "partition": "def partition(graph):\n    return graph +",
         "generate": "def generate(graph):\n    return input()",
@@ -272,10 +272,10 @@ def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFi
     nbformat.write(notebook, path)
     assert main(["check", str(path), "--json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)
-    assert (found["points"], found["of"]) == (3, 100)
+    assert (found["points"], found["of"]) == (0, 100)
     assert [line.partition(":")[0] for line in found["incidents"]] == ["input in cell generate-check"]
     by_task = {row["task"]: row for row in found["tasks"]}
-    assert "the totals were added as they are" in by_task["fusion.merge"]["reason"]
+    assert "the program was run 0 times" in by_task["fusion.measure"]["reason"]
     assert "no cell above defines `kernel_bytes` (NameError)" in by_task["fusion.kernel_bytes"]["reason"]
     assert by_task["fusion.partition"]["reason"].startswith("the cell `partition` above did not run (SyntaxError: ")
     assert "StdinNotImplementedError" in by_task["fusion.generate"]["reason"]

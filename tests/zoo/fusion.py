@@ -1,6 +1,5 @@
 """Solutions of exercise 07, operator fusion."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -258,95 +257,180 @@ def calls_it_something_else(graph):
     return "def fused(x, y, out):\n    for i in range(len(out)):\n        out[i] = x[i] + y[i]"
 
 
-# --- merge ------------------------------------------------------------------------------------------------------
+# --- roofline ---------------------------------------------------------------------------------------------------
 
 
-@right("fusion.merge")
-def puts_the_larger_first(a, b):
-    (high, most), (low, rest) = (a, b) if a[0] >= b[0] else (b, a)
-    if not rest:
-        return high, most
-    return high, most + rest * math.exp(low - high)
+@right("fusion.roofline")
+def computes_from_what_it_has_read():
+    read = {"a": (0.25, 4), "b": (2, 8), "c": (1, 16), "d": (16, 64), "e": (8, 8), "f": (0.5, 32)}
+    found = {"ridge": 64 / 16, "memory": [], "arithmetic": [], "below": [], "above": []}
+    for name, (intensity, rate) in read.items():
+        slope = 16 * intensity
+        at = "memory" if slope < 64 else "arithmetic"
+        roof = min(slope, 64)
+        found["below" if rate < roof else "above" if rate > roof else at].insert(0, name)
+    found["bytes"] = read["b"][0] / read["a"][0]
+    found["time"] = read["b"][1] / read["a"][1]
+    return found
 
 
-@wrong("fusion.merge", says="the totals were added as they are", points=3)
-def adds_the_totals(a, b):
-    return max(a[0], b[0]), a[1] + b[1]
+@wrong("fusion.roofline", says="the slope is memory, and the flat roof arithmetic", points=10)
+def swaps_the_roofs():
+    lists = {"memory": ["d"], "arithmetic": ["a", "c"], "below": ["b", "e"], "above": ["f"]}
+    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
 
 
-@wrong("fusion.merge", says="where there is nothing yet, there is nothing to rescale", points=7)
-def subtracts_infinities(a, b):
-    largest = max(a[0], b[0])
-    return largest, a[1] * math.exp(a[0] - largest) + b[1] * math.exp(b[0] - largest)
+@wrong("fusion.roofline", says="only where a mark touches it is it the limit", points=10)
+def goes_by_the_side_of_the_ridge():
+    lists = {"memory": ["a", "b", "c", "f"], "arithmetic": ["d", "e"], "below": ["b", "e"], "above": ["f"]}
+    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
 
 
-@wrong("fusion.merge", says="OverflowError")
-def goes_back_to_plain_exponentials(a, b):
-    largest = max(a[0], b[0])
-    total = (a[1] * math.exp(a[0]) if a[1] else 0.0) + (b[1] * math.exp(b[0]) if b[1] else 0.0)
-    return largest, total / math.exp(largest) if total else 0.0
+@wrong("fusion.roofline", says="compare it with the roof straight above", points=11)
+def takes_low_marks_for_slow_ones():
+    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["a", "b", "e"], "above": ["f"]}
+    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
 
 
-@wrong("fusion.merge", says="total is")
-def scales_the_first_only(a, b):
-    largest = max(a[0], b[0])
-    if largest == -math.inf:
-        return largest, 0.0
-    return largest, a[1] * math.exp(a[0] - largest) + b[1]
+@wrong("fusion.roofline", says="the slope is that of main memory alone", points=11)
+def believes_that_no_kernel_is_above_a_roof():
+    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": []}
+    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
 
 
-@wrong("fusion.merge", says="OverflowError")
-def scales_the_wrong_way(a, b):
-    largest = max(a[0], b[0])
-    if -math.inf in (a[0], b[0]):
-        return a if b[0] == -math.inf else b
-    return largest, a[1] * math.exp(largest - a[0]) + b[1] * math.exp(largest - b[0])
+@wrong("fusion.roofline", says="the bytes would say so", points=12)
+def takes_bytes_for_time():
+    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
+    return {"ridge": 4, "bytes": 8, "time": 8, **lists}
 
 
-# --- online_softmax ---------------------------------------------------------------------------------------------
+@wrong("fusion.roofline", says="equal lengths are equal factors", points=9)
+def reads_the_axes_as_rulers():
+    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
+    return {"ridge": 7, "bytes": 1.9, "time": 1.2, **lists}
 
 
-@right("fusion.online_softmax")
-def goes_number_by_number(so_far, block):
-    largest, total = so_far
-    for number in block:
-        if number > largest:
-            total = total * math.exp(largest - number) + 1.0
-            largest = number
-        else:
-            total += math.exp(number - largest)
-    return largest, total
+@wrong("fusion.roofline", says="the ridge is a place on the other axis", points=12)
+def says_how_high_the_ridge_is():
+    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
+    return {"ridge": 64, "bytes": 8, "time": 2, **lists}
 
 
-@wrong("fusion.online_softmax", says="when the largest number rises, the total so far has to be scaled", points=4)
-def never_scales(so_far, block):
-    largest = max(so_far[0], *block)
-    return largest, so_far[1] + sum(math.exp(number - largest) for number in block)
+@wrong("fusion.roofline", says="a list of names was expected", points=6)
+def writes_letters_in_one_text():
+    lists = {"memory": "ac", "arithmetic": "d", "below": "be", "above": "f"}
+    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
 
 
-@wrong("fusion.online_softmax", says="total is")
-def never_scales_number_by_number(so_far, block):
-    largest, total = so_far
-    for number in block:
-        largest = max(largest, number)
-        total += math.exp(number - largest)
-    return largest, total
+# --- measure ----------------------------------------------------------------------------------------------------
 
 
-@wrong("fusion.online_softmax", says="largest is")
-def forgets_what_was_before(so_far, block):
-    largest = max(block)
-    return largest, sum(math.exp(number - largest) for number in block)
+@right("fusion.measure")
+def takes_one_clock_for_the_end_and_the_next_start(run, wait, clock, rounds):
+    import itertools
+    import statistics
+
+    ends = []
+    for _ in range(rounds + 1):
+        run()
+        wait()
+        ends.append(clock())
+    return statistics.median(after - before for before, after in itertools.pairwise(ends))
 
 
-@wrong("fusion.online_softmax", says="OverflowError", points=7)
-def subtracts_nothing(so_far, block):
-    largest = max(so_far[0], *block)
-    total = so_far[1] * math.exp(so_far[0]) + sum(math.exp(number) for number in block)
-    return largest, total / math.exp(largest) if total else 0.0
+@wrong("fusion.measure", says="which compiles, and comes once", points=3, part="the first call")
+def counts_the_first_call(run, wait, clock, rounds):
+    import statistics
+
+    times = []
+    for _ in range(rounds + 1):
+        start = clock()
+        run()
+        wait()
+        times.append(clock() - start)
+    return statistics.median(times)
 
 
-@wrong("fusion.online_softmax", says="largest is")
-def starts_at_zero(so_far, block):
-    largest = max(0.0, so_far[0], *block)
-    return largest, so_far[1] * math.exp(so_far[0] - largest) + sum(math.exp(number - largest) for number in block)
+@wrong("fusion.measure", says="which one disturbed call moves", points=6, part="disturbed calls")
+def takes_the_mean(run, wait, clock, rounds):
+    run()
+    wait()
+    start = clock()
+    for _ in range(rounds):
+        run()
+        wait()
+    return (clock() - start) / rounds
+
+
+@wrong("fusion.measure", says="no typical one", points=6, part="disturbed calls")
+def takes_the_shortest(run, wait, clock, rounds):
+    times = []
+    for _ in range(rounds + 1):
+        start = clock()
+        run()
+        wait()
+        times.append(clock() - start)
+    return min(times[1:])
+
+
+@wrong(
+    "fusion.measure", says="wait for it before you look at the clock again", points=7, part="a call that returns early"
+)
+def does_not_wait(run, wait, clock, rounds):
+    import statistics
+
+    times = []
+    for _ in range(rounds + 1):
+        start = clock()
+        run()
+        times.append(clock() - start)
+    return statistics.median(times[1:])
+
+
+@wrong("fusion.measure", says="wait for it, too", points=7, part="a call that returns early")
+def does_not_wait_for_the_first(run, wait, clock, rounds):
+    import statistics
+
+    run()
+    times = []
+    for _ in range(rounds):
+        start = clock()
+        run()
+        wait()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+@wrong("fusion.measure", says="the mean of the two in the middle", points=6, part="disturbed calls")
+def takes_the_upper_one_of_two(run, wait, clock, rounds):
+    times = []
+    for _ in range(rounds + 1):
+        start = clock()
+        run()
+        wait()
+        times.append(clock() - start)
+    return sorted(times[1:])[rounds // 2]
+
+
+@wrong("fusion.measure", says="the program was run", points=0)
+def has_no_call_before(run, wait, clock, rounds):
+    import statistics
+
+    times = []
+    for _ in range(rounds):
+        start = clock()
+        run()
+        wait()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+@wrong("fusion.measure", says="should be", points=0)
+def looks_at_a_clock_of_its_own(run, wait, clock, rounds):
+    import time
+
+    start = time.perf_counter()
+    for _ in range(rounds):
+        run()
+        wait()
+    return (time.perf_counter() - start) / rounds

@@ -1,11 +1,13 @@
-"""Exercise 07, operator fusion: what a kernel moves, which operations share one, and how one is written."""
+"""Exercise 07, operator fusion: what a kernel moves, which operations share one, how one is written and measured."""
 
 from __future__ import annotations
 
 import ast
 import math
 from collections.abc import Sequence
+from itertools import chain
 from random import Random
+from statistics import mean, median
 from typing import Any
 
 import numpy as np
@@ -326,91 +328,161 @@ def _wrong_kernel(part: str, graph: Graph, source: str) -> str | None:
 
 generate = by_case(asks.generate, GENERATE, _loops, _wrong_source, about=listing, shrinks=True)
 
-# --- merge, online_softmax: two partial results become one, and a block is added to a partial result ---------------
-# The row is never there as a whole: a case has the result so far, which is the judge's, and a block. So one pass, and
-# memory for a block, is all that a right answer can take.
+# --- roofline: a picture is read, the same by everybody, so that no reason says what is right ---------------------
 
-Partial = tuple[float, float]  # the largest number so far, and the sum of exp(number - largest)
-NOTHING: Partial = (-math.inf, 0.0)
-LARGE = "large numbers"
-
-
-def statistics(numbers: list[float]) -> Partial:
-    """The partial result of some numbers, in two passes."""
-    largest = max(numbers)
-    return largest, math.fsum(math.exp(number - largest) for number in numbers)
-
-
-def _wrong_partial(part: str, case: tuple[Any, Any], answer: Any) -> str | None:
-    """Why an answer is not the partial result of two parts of a row; each is such a result, or a list of numbers."""
-    if reason := wrong_form(answer, tuple, float, 2, "(largest, total)"):
-        return reason
-    if any(map(math.isnan, answer)):
-        return "NaN: infinity minus infinity is none; where there is nothing yet, there is nothing to rescale"
-    a, b = (statistics(each) if isinstance(each, list) else each for each in case)
-    largest = max(a[0], b[0])
-    right = largest, sum(total * math.exp(top - largest) for top, total in (a, b) if total)
-    for name, have, wanted in zip(("largest", "total"), answer, right, strict=True):
-        if have != wanted and not math.isclose(have, wanted, rel_tol=1e-9, abs_tol=1e-12):
-            added = math.isclose(answer[1], a[1] + b[1])
-            return f"{name} is {have:.6g} and should be {wanted:.6g}" + hint(
-                added and isinstance(case[1], list),
-                "when the largest number rises, the total so far has to be scaled down to it",
-                added,
-                "the totals were added as they are, but each has a scale of its own",
-            )
-    return None
-
-
-def _shown(part: Any) -> str:
-    if isinstance(part, list):
-        return f"the block {[round(number, 3) for number in part]}"
-    return f"({part[0]:.4g}, {part[1]:.4g})"
+PEAK, BANDWIDTH = 64, 16  # billions of operations and of bytes in a second
+# Of each kernel: billions of operations and of bytes, and milliseconds. `a` and `b` are one program.
+DRAWN = {
+    "a": (1, 4, 250),
+    "b": (1, 0.5, 125),
+    "c": (4, 4, 250),
+    "d": (16, 1, 250),
+    "e": (2, 0.25, 250),
+    "f": (4, 8, 125),
+}
+ROOFLINE = {"the ridge": 3, "at the roof": 5, "below and above it": 4, "what fusion did": 3}
+SWAPPED = "the slope is memory, and the flat roof arithmetic"
+SIDE = "a roof says how fast a kernel can be at most: only where a mark touches it is it the limit"
+# Of each key: its part, what is right (names of kernels, or a number), and what is read by mistake.
+READINGS: dict[str, tuple[str, str | float, dict[Any, str]]] = {
+    "ridge": ("the ridge", 4.0, {PEAK: "that is the height of the flat roof: the ridge is a place on the other axis"}),
+    "memory": ("at the roof", "ac", {"d": SWAPPED, "abcf": SIDE}),
+    "arithmetic": ("at the roof", "d", {"ac": SWAPPED, "de": SIDE}),
+    "below": (
+        "below and above it",
+        "be",
+        {"abe": "a low mark is not yet below the roof: compare it with the roof straight above"},
+    ),
+    "above": (
+        "below and above it",
+        "f",
+        {"": "nothing is faster than the flat roof, but the slope is that of main memory alone"},
+    ),
+    "bytes": ("what fusion did", 8.0, {}),
+    "time": ("what fusion did", 2.0, {8.0: "the bytes would say so if both marks were at the roof"}),
+}
 
 
-def _about_parts(case: tuple[Any, Any]) -> str:
-    return f"merging {' and '.join(map(_shown, case))}"
+def picture() -> Any:
+    """Draw the roofline of six kernels on a machine that does not exist."""
+    from ...inspect.plots.roofline import RooflineRow, roofline_of
+    from ...profiler import Machine
+
+    rows = []
+    for name, (done, moved, took) in DRAWN.items():
+        of_roofs = 1e3 * moved / took / BANDWIDTH, 1e3 * done / took / PEAK
+        rows.append(RooflineRow(name, "K1", 1, took / 1e3, int(moved * 1e9), int(done * 1e9), *of_roofs))
+    caches = 32 << 10, 1 << 20, 8 << 20
+    roofs = Machine("an invented processor", 32, 1, caches, BANDWIDTH * 1e9, {"float32": PEAK * 1e9})
+    return roofline_of(tuple(rows), roofs, "Roofline: six kernels on an invented machine")
 
 
-def _pairs(seed: int) -> Cases:
+def _wrong_reading(part: str, key: str, answer: Any) -> str | None:
+    if type(answer) is not dict or key not in answer:
+        return f"a dict with this key was expected, and it is {described(answer)}"
+    have, (_, right, mistakes) = answer[key], READINGS[key]
+    if isinstance(right, str):
+        if reason := wrong_form(have, list, str):
+            return reason
+        names = "".join(sorted(set(have)))
+        known = [(names == wrong, why) for wrong, why in mistakes.items()]
+        return None if names == right else f"it is not {have}{hint(*chain(*known))}"
+    if type(have) not in (int, float):
+        return f"a number was expected, and it is {described(have)}"
+    known = [(math.isclose(have, wrong, rel_tol=0.1), why) for wrong, why in mistakes.items()]
+    known.append((True, "both axes are logarithmic: equal lengths are equal factors"))
+    return None if math.isclose(have, right, rel_tol=0.1) else f"it is not {have:g}{hint(*chain(*known))}"
+
+
+def _keys(seed: int) -> Cases:
+    """The keys in an order that is drawn: nothing else can differ."""
+    return [(READINGS[key][0], key) for key in Random(seed).sample(list(READINGS), len(READINGS))]
+
+
+roofline = by_case(asks.roofline, ROOFLINE, _keys, _wrong_reading, about=repr)
+
+# --- measure: the program and the clock are the judge's -----------------------------------------------------------
+
+FIRST, DISTURBED, LATER = "the first call", "disturbed calls", "a call that returns early"
+MEASURE = {FIRST: 3, DISTURBED: 4, LATER: 3}
+LAUNCH = 1e-5  # seconds until a call returns that is not waited for
+
+
+class Device:
+    """A program whose calls take the seconds of a case, and a clock; of it is seen how long, and how many calls."""
+
+    def __init__(self, case: tuple[str, int, tuple[list[float], bool]]) -> None:
+        self._took, self._returns_early = case[2]
+        self._now, self._done = 1000.0, 0.0  # seconds on the clock, and when the last call is done
+        self.seen: tuple[list[float], int] = self._took, 0
+
+    def reply(self, question: Any) -> float | None:
+        """Run the program, wait for it, or tell the time."""
+        if question == "clock":
+            return self._now
+        if question == "run":
+            if self.seen[1] == len(self._took):
+                raise ValueError(f"the program was run more than {len(self._took)} times")
+            self._done = max(self._now, self._done) + self._took[self.seen[1]]
+            self._now += LAUNCH
+            self.seen = self._took, self.seen[1] + 1
+        if question == "wait" or not self._returns_early:
+            self._now = max(self._now, self._done)
+        return None
+
+
+def _calls(seed: int) -> list[tuple[str, int, tuple[list[float], bool]]]:
+    """The rounds; not sent are the seconds of each call, and whether calls return early."""
     random = Random(seed)
-    a, b = ([random.uniform(-2, 2) for _ in range(random.randint(1, 5))] for _ in range(2))
-    one, other, high = statistics(a), statistics(b), statistics([1000.0 + number for number in a])
-    return [
-        ("two blocks", (one, other)),
-        ("two blocks", (other, statistics([number + 1 for number in a]))),
-        ("two blocks", (statistics([number + 3 for number in b]), one)),
-        (LARGE, (high, other)),
-        (LARGE, (other, high)),
-        ("nothing so far", (NOTHING, one)),
-        ("nothing so far", (other, NOTHING)),
-        ("nothing so far", (NOTHING, NOTHING)),
-    ]
+    found = []
+    for part, rounds in ((FIRST, 1), (FIRST, 2), (DISTURBED, 7), (DISTURBED, 8), (LATER, 2), (LATER, 6)):
+        usual = random.uniform(0.001, 0.002)
+        spread = 0.05 if part == DISTURBED else 0.0002  # of it are the steps from a call to the next longer one
+        took = [usual * (1 + spread * place) for place in range(rounds)]
+        if part == DISTURBED:
+            took[-2:] = usual * random.uniform(9, 12), usual * random.uniform(20, 30)
+        random.shuffle(took)
+        found.append((part, rounds, ([usual * random.uniform(60, 90), *took], part == LATER)))
+    return found
 
 
-def _blocks(seed: int) -> Cases:
-    """The result so far, and the next block."""
-    random = Random(seed)
+def _wrong_measure(part: str, rounds: int, answer: Any) -> str | None:
+    seconds, ((first, *took), runs) = answer
+    if type(seconds) is not float:
+        return f"a float was expected, and it is {described(seconds)}"
 
-    def block(center: float = 0.0) -> list[float]:
-        return [random.gauss(center, 2) for _ in range(random.randint(2, 6))]
+    def near(other: float) -> bool:
+        return math.isclose(seconds, other, rel_tol=0.01)
 
-    return [
-        ("the first block", (NOTHING, block())),
-        ("the first block", (NOTHING, [-1000.0, -1001.0])),
-        ("the next block", (statistics(block()), block(-6))),
-        ("the next block", (statistics(block()), block(6))),
-        ("the next block", (statistics(block(-9)), [1.0, 2.0, 3.0])),
-        (LARGE, (statistics(block(1000)), block(990))),
-        (LARGE, (statistics(block()), block(1000))),
-        (LARGE, (statistics(block(1000)), block())),
-    ]
+    if near(right := median(took)):
+        return None
+    listed = ", ".join(f"{1e3 * each:.3g}" for each in (first, *took))
+    why = hint(
+        runs < rounds + 1,
+        f"the program was run {runs} times: once before, and then as often as there are rounds",
+        near(sorted(took)[rounds // 2]) or near(sorted(took)[(rounds - 1) // 2]),
+        "of an even number of times the median is the mean of the two in the middle",
+        near(median((first, *took))) or near(mean((first, *took))),
+        "the first call is in it, which compiles, and comes once",
+        seconds < min(took) / 2,
+        "a call returns before its work is done: wait for it before you look at the clock again",
+        near(median((first + took[0], *took[1:]))),
+        "the first call was not yet done when the clock was looked at: wait for it, too",
+        near(mean(took)),
+        "it is the mean, which one disturbed call moves; the median stays",
+        near(min(took)),
+        "it is the shortest call, and no typical one",
+    )
+    return f"it is {1e3 * seconds:.4g} ms and should be {1e3 * right:.4g} ms{why}; the calls took {listed} ms"
 
 
-MERGE = {"two blocks": 4, LARGE: 3, "nothing so far": 3}
-merge = by_case(asks.merge, MERGE, _pairs, _wrong_partial, about=_about_parts)
+measure = by_case(
+    asks.measure,
+    MEASURE,
+    _calls,
+    _wrong_measure,
+    about=lambda rounds: f"{rounds} round{'s' * (rounds > 1)}",
+    oracle=Device,
+)
 
-ONLINE = {"the first block": 4, "the next block": 7, LARGE: 4}
-online_softmax = by_case(asks.online_softmax, ONLINE, _blocks, _wrong_partial, about=_about_parts)
-
-TASKS = (kernel_bytes, partition, generate, merge, online_softmax)
+TASKS = (kernel_bytes, partition, generate, roofline, measure)

@@ -91,7 +91,11 @@ def plot_roofline(f: Any, *args: Any, **kwargs: Any) -> Plot:
     nodes = _measured(Interpreted(program.pipeline.graph), arrays, roofs)
     rows = tuple(kernels if not kernels or not kernels[0].fused else [*kernels, *nodes])
     what = "kernels" if any(row.fused for row in rows) else "operations"
-    title = f"Roofline of {f.__name__}: its {what} against what this machine can do"
+    return roofline_of(rows, roofs, f"Roofline of {f.__name__}: its {what} against what this machine can do")
+
+
+def roofline_of(rows: tuple[RooflineRow, ...], roofs: Machine, title: str) -> Plot:
+    """Draw rows that were measured on a machine."""
     return Plot(title, _text(rows, roofs), rows, partial(_draw, rows, roofs), 5.2)
 
 
@@ -221,7 +225,7 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
         "x",
         color=INK,
         markersize=6,
-        label="operations one by one, by NumPy",
+        label="operations one by one, by NumPy" if alone else None,
         zorder=4,  # visible also where a kernel is as fast as its operations
     )
     for row in alone[:MOST_LABELS]:
