@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from statistics import mean, median
 from typing import Any
@@ -22,7 +22,7 @@ from ..asks.fusion import REDUCTIONS, operations
 from ..asks.plain import Fault, described
 from .machines.kernel_source import MOST_TEXT, Array, Machine, NotRunError
 from .machines.kernels import bytes_of, illegal, joined_to_the_last, reference, traffic
-from .reasons import hint, in_context, indented, wrong_form
+from .reasons import hint, in_context, indented, recognised, wrong_form
 from .samples import evaluate, graph_text, in_parts, listing, unforeseen
 from .task import Cases, Task, Verdict, by_case
 
@@ -332,34 +332,25 @@ generate = by_case(asks.generate, GENERATE, _loops, _wrong_source, about=listing
 
 PEAK, BANDWIDTH = 64, 16  # billions of operations and of bytes in a second
 # Of each kernel: billions of operations and of bytes, and milliseconds. `a` and `b` are one program.
-DRAWN = {
-    "a": (1, 4, 250),
-    "b": (1, 0.5, 125),
-    "c": (4, 4, 250),
-    "d": (16, 1, 250),
-    "e": (2, 0.25, 250),
-    "f": (4, 8, 125),
-}
+DRAWN = {"a": (1, 4, 250), "b": (1, 0.5, 125), "c": (4, 4, 250)}
+DRAWN |= {"d": (16, 1, 250), "e": (2, 0.25, 250), "f": (4, 8, 125)}
 ROOFLINE = {"the ridge": 3, "at the roof": 5, "below and above it": 4, "what fusion did": 3}
 SWAPPED = "the slope is memory, and the flat roof arithmetic"
 SIDE = "a roof says how fast a kernel can be at most: only where a mark touches it is it the limit"
+LOGARITHMIC = "both axes are logarithmic: equal lengths are equal factors"
+HEIGHT = "that is the height of the flat roof: the ridge is a place on the other axis"
+LOW = "a low mark is not yet below the roof: compare it with the roof straight above"
+CACHED = "nothing is faster than the flat roof, but the slope is that of main memory alone"
+FULL = "the bytes would say so if both marks were at the roof"
 # Of each key: its part, what is right (names of kernels, or a number), and what is read by mistake.
-READINGS: dict[str, tuple[str, str | float, dict[Any, str]]] = {
-    "ridge": ("the ridge", 4.0, {PEAK: "that is the height of the flat roof: the ridge is a place on the other axis"}),
-    "memory": ("at the roof", "ac", {"d": SWAPPED, "abcf": SIDE}),
-    "arithmetic": ("at the roof", "d", {"ac": SWAPPED, "de": SIDE}),
-    "below": (
-        "below and above it",
-        "be",
-        {"abe": "a low mark is not yet below the roof: compare it with the roof straight above"},
-    ),
-    "above": (
-        "below and above it",
-        "f",
-        {"": "nothing is faster than the flat roof, but the slope is that of main memory alone"},
-    ),
+READINGS: dict[str, tuple[str, str | float, dict[str, Any]]] = {
+    "ridge": ("the ridge", 4.0, {HEIGHT: PEAK}),
+    "memory": ("at the roof", "ac", {SWAPPED: "d", SIDE: "abcf"}),
+    "arithmetic": ("at the roof", "d", {SWAPPED: "ac", SIDE: "de"}),
+    "below": ("below and above it", "be", {LOW: "abe"}),
+    "above": ("below and above it", "f", {CACHED: ""}),
     "bytes": ("what fusion did", 8.0, {}),
-    "time": ("what fusion did", 2.0, {8.0: "the bytes would say so if both marks were at the roof"}),
+    "time": ("what fusion did", 2.0, {FULL: 8.0}),
 }
 
 
@@ -384,14 +375,13 @@ def _wrong_reading(part: str, key: str, answer: Any) -> str | None:
     if isinstance(right, str):
         if reason := wrong_form(have, list, str):
             return reason
-        names = "".join(sorted(set(have)))
-        known = [(names == wrong, why) for wrong, why in mistakes.items()]
-        return None if names == right else f"it is not {have}{hint(*chain(*known))}"
-    if type(have) not in (int, float):
+        is_given: Callable[[Any], bool] = "".join(sorted(set(have))).__eq__
+        otherwise = ""
+    elif type(have) in (int, float):
+        is_given, otherwise = partial(math.isclose, have, rel_tol=0.1), f"; {LOGARITHMIC}"
+    else:
         return f"a number was expected, and it is {described(have)}"
-    known = [(math.isclose(have, wrong, rel_tol=0.1), why) for wrong, why in mistakes.items()]
-    known.append((True, "both axes are logarithmic: equal lengths are equal factors"))
-    return None if math.isclose(have, right, rel_tol=0.1) else f"it is not {have:g}{hint(*chain(*known))}"
+    return None if is_given(right) else f"it is not {have}{recognised(mistakes.items(), is_given) or otherwise}"
 
 
 def _keys(seed: int) -> Cases:
@@ -476,13 +466,6 @@ def _wrong_measure(part: str, rounds: int, answer: Any) -> str | None:
     return f"it is {1e3 * seconds:.4g} ms and should be {1e3 * right:.4g} ms{why}; the calls took {listed} ms"
 
 
-measure = by_case(
-    asks.measure,
-    MEASURE,
-    _calls,
-    _wrong_measure,
-    about=lambda rounds: f"{rounds} round{'s' * (rounds > 1)}",
-    oracle=Device,
-)
+measure = by_case(asks.measure, MEASURE, _calls, _wrong_measure, about="rounds: {}".format, oracle=Device)
 
 TASKS = (kernel_bytes, partition, generate, roofline, measure)

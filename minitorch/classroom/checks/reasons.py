@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from ..asks.plain import described
@@ -50,6 +52,20 @@ def hint(*known: Any) -> str:
     """
     pairs = zip(known[::2], known[1::2], strict=True)
     return next((f"; {sentence}" for condition, sentence in pairs if condition), "")
+
+
+def recognised(known: Iterable[tuple[str, Any]], is_given: Callable[[Any], bool]) -> str:
+    """The sentence of the first wrong answer that was given, for the end of a reason; empty if none was.
+
+    Args:
+        known: sentences, and the answers of those who make a mistake.
+        is_given: whether an answer is the student's.
+
+    Example:
+        >>> recognised([("it is twice as large", 4), ("a sign is wrong", -2)], (-2).__eq__)
+        '; a sign is wrong'
+    """
+    return hint(*chain.from_iterable((is_given(answer), why) for why, answer in known))
 
 
 def wrong_form(

@@ -183,8 +183,7 @@ def _roofs(roofs: Machine) -> str:
 
 def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
     axes = figure.subplots()
-    kernels = [row for row in rows if row.fused]
-    alone = [row for row in rows if not row.fused]
+    kernels, alone = ([row for row in rows if row.fused is fused] for fused in (True, False))
     alone = [row for row in alone if row.seconds > LEAST * sum(each.seconds for each in alone)]
     shown = [row for row in (*kernels, *alone) if row.operations and row.seconds]
     bandwidth, peak = roofs.bandwidth / 1e9, roofs.flops["float32"] / 1e9
@@ -225,7 +224,7 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
         "x",
         color=INK,
         markersize=6,
-        label="operations one by one, by NumPy" if alone else None,
+        label="operations one by one, by NumPy" if alone or not kernels else None,
         zorder=4,  # visible also where a kernel is as fast as its operations
     )
     for row in alone[:MOST_LABELS]:

@@ -12,7 +12,7 @@ import numpy as np
 from ....graph import Graph
 from ...asks import export as asks
 from ...asks.plain import Array, described
-from ..reasons import indented
+from ..reasons import indented, recognised
 from ..samples import evaluate, is_harmless, unforeseen
 from ..task import Cases, by_case
 
@@ -135,9 +135,7 @@ def _wrong_lowering(operator: str, case: Any, answer: Any) -> str | None:
         at = tuple(map(int, np.unravel_index(int(np.argmax(~(np.abs(found - right) <= 1e-4))), right.shape)))
         said = f"{about}: element {list(at)} is {found[at]:.6g} and should be {right[at]:.6g}"
     with np.errstate(all="ignore"):
-        why = next(
-            (f"; {each}" for each, wrong in known.mistakes.items() if _near(found, wrong(*exact, **attributes))), ""
-        )
+        why = recognised(known.mistakes.items(), lambda wrong: _near(found, wrong(*exact, **attributes)))
     return f"{said}{why}\n{indented(str(graph))}"
 
 

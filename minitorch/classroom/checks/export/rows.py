@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ...asks import export as asks
 from ...asks.plain import Array, Unknown, described
+from ..reasons import hint, recognised
 from ..samples import unforeseen
 from ..task import Cases, by_case
 
@@ -83,9 +85,7 @@ def ran(rows: Any, feeds: Mapping[str, Array], result: str) -> Array | str:
     array = np.asarray(found)
     shape = next(iter(feeds.values())).shape
     if array.shape != shape or array.dtype != np.float32:
-        return (
-            f"the result has shape {list(array.shape)} and type {array.dtype}, and should have {list(shape)}, float32"
-        )
+        return f"the result is {array.dtype} of shape {list(array.shape)}, and should be float32 of {list(shape)}"
     return array
 
 
@@ -117,17 +117,14 @@ def _wrong_hard(part: str, case: Any, answer: Any) -> str | None:
     found = ran(answer, {x: numbers}, y)
     if isinstance(found, str) or part == "a model":
         return found if isinstance(found, str) else None
-    if said := far(found, numbers * np.clip(numbers + 3, 0, 6) / 6, x=numbers):
-        for why, other in (
-            ("that is the factor: multiply it by x", np.clip(numbers + 3, 0, 6) / 6),
-            ("the alpha of HardSigmoid is 0.2 if nothing is said", numbers * np.clip(0.2 * numbers + 0.5, 0, 1)),
-            ("it is six times too large", numbers * np.clip(numbers + 3, 0, 6)),
-            ("above 3 the factor stays 1", numbers * np.maximum(numbers + 3, 0) / 6),
-        ):
-            if np.allclose(found, other, atol=1e-4):
-                return f"{said}; {why}"
-        return said
-    return None
+    known = (
+        ("that is the factor: multiply it by x", np.clip(numbers + 3, 0, 6) / 6),
+        ("the alpha of HardSigmoid is 0.2 if nothing is said", numbers * np.clip(0.2 * numbers + 0.5, 0, 1)),
+        ("it is six times too large", numbers * np.clip(numbers + 3, 0, 6)),
+        ("above 3 the factor stays 1", numbers * np.maximum(numbers + 3, 0) / 6),
+    )
+    said = far(found, numbers * np.clip(numbers + 3, 0, 6) / 6, x=numbers)
+    return said and said + recognised(known, partial(np.allclose, found, atol=1e-4))
 
 
 hard_swish = by_case(asks.hard_swish, HARD_SWISH, _hard_cases, _wrong_hard)
@@ -169,21 +166,17 @@ def _wrong_masked(part: str, case: Any, answer: Any) -> str | None:
         return None
     if part == "large scores":
         return f"{said}; -10000 is not below every score, so a masked place needs a far lower one, and not a sum"
-    for why, other in (
-        ("the mask was not used", _softmax(numbers, np.ones_like(places))),
+    unmasked = _softmax(numbers, np.ones_like(places))
+    known = (
+        ("the mask was not used", unmasked),
         ("the mask was used the other way round: True means that a place counts", _softmax(numbers, ~places)),
-        (
-            "the shares of the places that count add up to 1: mask before the softmax",
-            _softmax(numbers, np.ones_like(places)) * places,
-        ),
+        ("the shares of the places that count add up to 1: mask before the softmax", unmasked * places),
         ("a softmax is taken along each row, the last axis", _softmax(numbers.T, places.T).T),
-    ):
-        if np.allclose(found, other, atol=1e-4):
-            return f"{said}; {why}"
+    )
     empty = ~places.any(1)
-    if empty.any() and far(found[~empty], right[~empty]) is None:
-        return f"{said}; in a row in which no place counts all shares are 0"
-    return said
+    others = empty.any() and far(found[~empty], right[~empty]) is None
+    why = recognised(known, partial(np.allclose, found, atol=1e-4))
+    return said + (why or hint(others, "in a row in which no place counts all shares are 0"))
 
 
 masked_softmax = by_case(asks.masked_softmax, MASKED, _masked_cases, _wrong_masked)

@@ -96,9 +96,8 @@ def _pairs(given: Any) -> Any:
 def _wrong_lines(given: Any, lines: list[tuple[int, int]] | None) -> str:
     """Why formulas are wrong; empty if they are right."""
     if lines is None:
-        return (
-            "" if given is None else f"no formula with whole numbers gives all of it, and there is {described(given)}"
-        )
+        said = f"no formula with whole numbers gives all of it, and there is {described(given)}"
+        return "" if given is None else said
     pairs = _pairs(given)
     if pairs == lines and all(type(each) is int for pair in pairs for each in pair):
         return ""
@@ -183,9 +182,7 @@ def _wrong_names(part: str, case: Any, answer: Any) -> str | None:
     if more := [name for name in given if name not in wanted]:
         return f"the model has no {described(more[0])}"
     if type(rest) not in (list, tuple) or list(rest) != left:
-        return (
-            f"names of either side without a partner are, in the order of `sorted`, {left}, and not {described(rest)}"
-        )
+        return f"names of either side without a partner are, as by `sorted`, {left}, and not {described(rest)}"
     return None
 
 

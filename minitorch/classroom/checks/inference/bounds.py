@@ -77,9 +77,7 @@ def _wrong(part: str, arguments: Any, answer: Any) -> str | None:
     except (AttributeError, TypeError, ValueError):
         return f"an array of bounds was expected, and it is {described(answer)}"
     if given.shape != (len(layer.weight),):
-        return (
-            f"one number for each of the {len(layer.weight)} outputs was expected, and its shape is {list(given.shape)}"
-        )
+        return f"one number for each of {len(layer.weight)} outputs was expected; its shape is {list(given.shape)}"
     allowed, found = derived(layer, x), measured(layer, x)
     at = int(np.argmax(np.where(np.isnan(given), np.inf, found - given)))
     if not (given >= found).all():

@@ -21,14 +21,8 @@ from ..samples import evaluate, unforeseen
 from ..task import by_case
 from .layers import Layer, folded
 
-FOLD = {
-    "one pair": 7,
-    "several": 8,
-    "without a bias": 5,
-    "a second reader": 5,
-    "statistics of the batch": 5,
-    "random graphs": 5,
-}
+SECOND, BATCH = "a second reader", "statistics of the batch"
+FOLD = {"one pair": 7, "several": 8, "without a bias": 5, SECOND: 5, BATCH: 5, "random graphs": 5}
 CLOSE = 1e-4  # of the largest number: fifty times what rounding does in these graphs
 SHAPE, CHANNELS = (2, 2, 4, 4), 2
 OPTIONS: dict[str, Any] = {"strides": (1, 1), "pads": ((1, 1), (1, 1)), "dilations": (1, 1), "groups": 1}
@@ -98,10 +92,10 @@ def _cases(seed: int) -> list[tuple[str, str]]:
         ("several", b.text(apply(P.add, b.norm(two), b.block(x)), b.norm(b.conv(x)))),
         ("without a bias", b.text(b.norm(b.conv(x, has_bias=False)))),
         ("without a bias", b.text(b.block(b.block(x, has_bias=False)))),
-        ("a second reader", b.text(apply(P.add, b.block(b.norm(read)), read))),
-        ("a second reader", b.text(b.norm(shown), shown)),
-        ("statistics of the batch", b.text(b.norm(trained, mean=_mean(trained)))),
-        ("statistics of the batch", b.text(b.norm(learned, variance=squares))),
+        (SECOND, b.text(apply(P.add, b.block(b.norm(read)), read))),
+        (SECOND, b.text(b.norm(shown), shown)),
+        (BATCH, b.text(b.norm(trained, mean=_mean(trained)))),
+        (BATCH, b.text(b.norm(learned, variance=squares))),
         *(("random graphs", _random(random, b, size)) for size in (6, 9, 12)),
     ]
 
@@ -135,8 +129,8 @@ def all_folded(graph: Graph) -> Graph:
 
 
 HINTS = {
-    "a second reader": "who else reads the convolution needs it as it is",
-    "statistics of the batch": "a mean or variance that is computed from x is another one in each call",
+    SECOND: "who else reads the convolution needs it as it is",
+    BATCH: "a mean or variance that is computed from x is another one in each call",
     "several": "a replacement reads the old nodes, which may have been replaced, too: fold one pair, then look again",
     "without a bias": "a convolution without a bias has two inputs, and the new one needs the shift as its bias",
 }

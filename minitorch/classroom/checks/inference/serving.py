@@ -8,6 +8,7 @@ from typing import Any
 from ...asks import inference as asks
 from ...asks.plain import described
 from ..own import wrong_value
+from ..reasons import recognised
 from ..task import by_case
 
 Row = tuple[int, int, int]  # images in a batch, bytes and FLOPs of a call
@@ -49,9 +50,8 @@ def _cases(seed: int) -> list[Any]:
         rows, rate = _rows(random, (batch,)), float(random.randint(50, 400))
         cases.append(("one batch", (rows, 2e10, 2e11, rate, 10.0)))
     for deadline in (0.004, 0.02, 0.1):
-        cases.append(
-            ("the least busy", (_rows(random, BATCHES), 2e10, 2e11, float(random.randint(300, 500)), deadline))
-        )
+        many = _rows(random, BATCHES), 2e10, 2e11, float(random.randint(300, 500)), deadline
+        cases.append(("the least busy", many))
     rows, rate = _rows(random, BATCHES), 400.0
     shortest = max(rows[0][1] / 2e10, rows[0][2] / 2e11)
     cases += [("none", (rows, 2e10, 2e11, rate, shortest * share)) for share in (0.9, 1.1)]
@@ -78,15 +78,12 @@ def _explained(given: Given, right: Plan, answer: Any) -> str | None:
     said = wrong_value(answer, right, CLOSE)
     if said is None:
         return None
-    ways: dict[str, dict[str, Any]] = {
-        "the bytes move while the processor calculates: the longer of the two times counts, not their sum": {
-            "adds": True
-        },
-        "the first request of a batch of n waits for n - 1 others, not for n": {"waits": 0},
-    }
-    for why, way in ways.items():
-        if wrong_value(answer, best(plans(given, **way)), CLOSE) is None:
-            return why
+    known = (
+        ("bytes move while arithmetic is done: the longer of the two times counts, not their sum", plans(given, True)),
+        ("the first request of a batch of n waits for n - 1 others, not for n", plans(given, waits=0)),
+    )
+    if why := recognised(known, lambda found: wrong_value(answer, best(found), CLOSE) is None):
+        return f"it is {described(answer)}{why}"
     if answer is None:
         return f"it is None, and a batch of {right[0]} will do"
     if any(wrong_value(answer, plan, CLOSE) is None for plan in plans(given)):
