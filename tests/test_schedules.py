@@ -525,6 +525,8 @@ def test_steps_are_a_table_of_what_each_rewrite_bought() -> None:
     widths = [int(each) for each in re.findall(r"width:(\d+)px", measured._repr_html_())]
     assert max(widths) == widths[measured.rates().index(max(measured.rates()))] and min(widths) > 0
     assert all(rate > 0 for rate in measured.rates())
+    one_number = kernel_of(lambda x, n: x * n, mt.ones(4), mt.tensor(2.0)).steps
+    assert len(one_number.measure(seconds=0).rows) == len(one_number)
     machine = Machine("one", 32, 1, (1, 1, 1), bandwidth=1e9, flops={"float32": 2e9})
     beside = Measured(measured.rows, machine)
     assert beside.peak == (2e9 if beside.unit == "FLOP/s" else 1e9)

@@ -173,7 +173,7 @@ class Step:
 
 
 def _array(given: Tensor | Array, node: Node) -> Array:
-    array = np.ascontiguousarray(given.numpy() if isinstance(given, Tensor) else given)
+    array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, order="C")
     if array.shape != node.shape or array.dtype != node.dtype.numpy:
         raise ValueError(f"the kernel reads {node.spec} here, not {array.dtype}{list(array.shape)}")
     return array
