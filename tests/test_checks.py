@@ -250,6 +250,13 @@ def test_a_reason_is_no_longer_than_somebody_reads() -> None:
     assert len(reason) < 6000 and reason.endswith("1000000 characters)")
 
 
+def test_one_mistake_is_said_once() -> None:
+    reasons = ("a list was expected, and it is 3\n  x", "", "f(2) = 3, not 4", "f(-inf) = nan, not 5")
+    again = ("what cannot run saves nothing: a list was expected, and it is 3", "the list is empty")
+    score = Score("a", tuple(Part("part", 0, 1, reason) for reason in (*reasons, *again)))
+    assert score.reason.splitlines() == [*reasons[0].splitlines(), reasons[2], again[1]]
+
+
 def test_the_search_for_smaller_cases_of_a_slow_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(graph: Graph) -> Graph:
         time.sleep(0.05)

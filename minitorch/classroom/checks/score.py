@@ -91,11 +91,16 @@ class Score:
 
     @property
     def reason(self) -> str:
-        """Why it is not all: the reason of each part that lacks points; of those that differ in numbers only, one."""
+        """Why it is not all: the reason of each part that lacks points.
+
+        Of those that differ in numbers only, there is one, and none that ends with the sentence of an earlier one.
+        """
         said: dict[str, str] = {}
         for part in self.parts:
-            if part.reason:
-                said.setdefault(re.sub(r"[^a-z]+", " ", part.reason.splitlines()[0]), part.reason)
+            words = re.sub(r"\b(?:inf|nan)\b|[^a-z]+", " ", part.reason.partition("\n")[0]).split()
+            key = f" {' '.join(words)}"
+            if part.reason and not any(key.endswith(each) for each in said):
+                said[key] = part.reason
         return "\n".join(said.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -126,7 +131,7 @@ class Score:
             for part in self.parts
         )
         title = f"{html.escape(self.task)}: {self.points:g} of {self.of} points"
-        return f"<p><b>{title}</b></p><table>{rows}</table>"
+        return f"<p><b>{title}</b></p><div style='overflow-x:auto'><table style='margin:0'>{rows}</table></div>"
 
 
 _CELL = "text-align:left;white-space:nowrap;vertical-align:top"
