@@ -314,6 +314,29 @@ def test_a_question_in_a_widget_shows_code_as_code() -> None:
     assert question.asked == "<b>Predict:</b> Is <code>x &lt; 1</code> true, &amp; why?"
 
 
+def test_an_order_is_clicked_and_begun_again(opened: Path) -> None:
+    ipywidgets = pytest.importorskip("ipywidgets")
+    from minitorch.course import widget
+
+    names = ["f(a, b)", "`exp`"]
+    question = course.predict("Which of `f` and `exp` first?", order=names)
+    *things, again = widget._order(question, ipywidgets.HTML()).children
+    assert [each.description for each in (*things, again)] == ["f(a, b)", "exp", "begin again"] and again.disabled
+    for _ in range(2):
+        things[1].click()
+        assert things[1].description == "1. exp" and things[1].disabled and not again.disabled
+        again.click()
+        assert not things[1].disabled and again.disabled and question.guess is None
+    for each in reversed(things):
+        each.click()
+    question.answer(names)
+    assert repr(course.predictions()).splitlines()[1] == (
+        "✗ Which of `f` and `exp` first? f(a, b); `exp`. You guessed `exp`; f(a, b)."
+    )
+    page = course.predictions()._repr_html_()
+    assert "`" not in page and "Which of f and exp first?" in page
+
+
 def test_choices_and_orders_are_right_as_a_whole(opened: Path) -> None:
     which = course.predict("Which?", choices=["a", "b"])
     order = course.predict("In which order?", order=["x", "y", "z"])

@@ -181,9 +181,12 @@ def test_many_changes_lead_to_one_experiment(monkeypatch: pytest.MonkeyPatch) ->
         for size in range(10, 40):
             live.sizes["rows"].value = str(size)
         assert live.runs == 1 and "working" in live.status.value
+        assert "busy" in live.shown._dom_classes and "aria-busy='true'" in live.facts.value, "old numbers are dimmed"
         while "working" in live.status.value:
             await asyncio.sleep(0.01)
         once = live.runs
+        live.view.value = "ledger"
+        assert "busy" not in live.shown._dom_classes and "aria-busy='false'" in live.facts.value
         for size in range(40, 60):
             live.sizes["rows"].value = str(size)
             await asyncio.sleep(0)

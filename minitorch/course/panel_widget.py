@@ -83,6 +83,7 @@ class Live:
         self.fusions = _boxes(FUSIONS)
         self.view = ipywidgets.ToggleButtons(options=panel.views, value=panel.view)
         self.status, self.facts, self.picture = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
+        self.shown = _classed(ipywidgets.VBox([self.facts, self.view, self.picture]), "shown")
         self.box = self._laid_out()
         self._refresh()
         values = (*self.sizes.values(), self.dtype, self.threads, *self.passes.values(), *self.fusions.values())
@@ -97,8 +98,7 @@ class Live:
         for name, boxes in (("passes", self.passes), ("fusion", self.fusions)):
             if name in groups:
                 side.append(_group(name, boxes))
-        shown = _classed(ipywidgets.VBox([self.facts, self.view, self.picture]), "shown")
-        middle = [_classed(ipywidgets.VBox(side), "side"), shown] if side else [shown]
+        middle = [_classed(ipywidgets.VBox(side), "side"), self.shown] if side else [self.shown]
         style = ipywidgets.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", layout={"display": "none"})
         again = ipywidgets.Button(description="measure again", tooltip="the times, with the same controls")
         again.on_click(self._again)
@@ -125,12 +125,14 @@ class Live:
 
     # What changes ---------------------------------------------------------------------------------------------------
 
-    def _changed(self, _: Any) -> None:
+    def _changed(self, change: Any) -> None:
         """Note a change; the message of a control may come in another thread."""
         if self._loop is None:
             self._refresh()
             return
         self._say(WORKING)
+        if getattr(change, "owner", None) is not self.view:  # the numbers will be others
+            self._dim(True)
         self._loop.call_soon_threadsafe(self._later)
 
     def _again(self, button: Any) -> None:
@@ -170,6 +172,7 @@ class Live:
             self._shown = self._found = None
             self.facts.value = self.picture.value = ""
             self._say(str(error) or type(error).__name__, trouble=True)
+        self._dim(False)
 
     def _show(self, controls: Controls, view: str) -> None:
         if self._found is None or self._found.controls != controls:
@@ -178,10 +181,16 @@ class Live:
             self._found = self.panel.first if is_first else Experiment(self.panel.subject, controls)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of overflow, in float16: there is no cell to show them in
-                self.facts.value = facts(self._found)
+                self.facts.value = f"<div aria-busy='false'>{facts(self._found)}</div>"
         self.picture.value = (
             f"<div class='view' tabindex='0' role='region' aria-label='{view}'>{VIEWS[view](self._found)}</div>"
         )
+
+    def _dim(self, is_busy: bool) -> None:
+        """Show numbers as old ones while new ones are measured, and say so to screen readers."""
+        (self.shown.add_class if is_busy else self.shown.remove_class)("busy")
+        was, now = ("false", "true") if is_busy else ("true", "false")
+        self.facts.value = self.facts.value.replace(f"aria-busy='{was}'", f"aria-busy='{now}'")
 
     def _say(self, text: str, trouble: bool = False) -> None:
         kind = "trouble" if trouble else "quiet"

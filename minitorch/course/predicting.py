@@ -62,8 +62,7 @@ class Prediction:
     @property
     def asked(self) -> str:
         """The question as HTML: what stands between backticks is code."""
-        question = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(self.question, quote=False))
-        return f"<b>Predict:</b> {question}"
+        return f"<b>Predict:</b> {_with_code(self.question)}"
 
     @property
     def note(self) -> str:
@@ -90,7 +89,7 @@ class Prediction:
             Which is faster? Too noisy to conclude; run the cell again.
         """
         if value is None:
-            print(f"{self.question} {TOO_NOISY}")
+            print(plain(f"{self.question} {TOO_NOISY}"))
             return
         if self.order and sorted(value) != sorted(self.order):
             raise ValueError(f"the answer has to be an order of {self.order}, not {value!r}")
@@ -99,7 +98,7 @@ class Prediction:
         self.value = list(value) if self.order else value if self.choices else float(value)
         _write(self)
         if self.guess is None:
-            print(self._told())
+            print(plain(self._told()))
         else:
             display(Verdict(self._told(), self.is_right))
 
@@ -114,7 +113,7 @@ class Prediction:
     def __repr__(self) -> str:
         kind = "choose" if self.choices else "put in order" if self.order else "a number"
         options = f": {' | '.join(self.choices or self.order)}" if self.choices or self.order else ""
-        return f"Predict: {self.question} ({kind}{options})"
+        return plain(f"Predict: {self.question} ({kind}{options})")
 
     def ask(self) -> None:
         """Show the question: as a widget where somebody can answer, and as a line of text elsewhere."""
@@ -155,7 +154,7 @@ class Verdict:
         return f"{'✓ Right!' if self.right else '✗ Not this time; read on to see why.'} {self.told}"
 
     def _repr_html_(self) -> str:
-        return box("success" if self.right else "warn", html.escape(repr(self)))
+        return box("success" if self.right else "warn", _with_code(repr(self)))
 
 
 def predict(
@@ -206,7 +205,10 @@ class Page:
     def _repr_html_(self) -> str:
         first, *_ = repr(self).splitlines()
         rows = [
-            (_mark(each), each.question, shown(each.guess), shown(each.value), _again(each).strip())
+            tuple(
+                plain(cell)
+                for cell in (_mark(each), each.question, shown(each.guess), shown(each.value), _again(each).strip())
+            )
             for each in self.kept
         ]
         table = Table("{} {} {} {} {}", rows, ("", "question", "your guess", "answer", ""), ())
@@ -232,6 +234,21 @@ def _mark(each: Prediction) -> str:
     return "·" if each.guess is None else "✓" if each.is_right else "✗"
 
 
+def plain(text: str) -> str:
+    """A text without the backticks around code, where nothing shows code as code.
+
+    Example:
+        >>> plain("How many `print`?")
+        'How many print?'
+    """
+    return re.sub(r"`([^`]+)`", r"\1", text)
+
+
+def _with_code(text: str) -> str:
+    """A text as HTML: what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+
+
 def _again(each: Prediction) -> str:
     wrong = each.guess is not None and not each.is_right
     return f" Read {each.read} again." if wrong and each.read else ""
@@ -243,11 +260,13 @@ def shown(value: Guess | None) -> str:
     Example:
         >>> shown(3.0), shown(2.5), shown(3670015.0), shown(["a", "b"]), shown(None)
         ('3', '2.5', '3,670,015', 'a, b', '–')
+        >>> shown(["f(a, b)", "c"])
+        'f(a, b); c'
     """
     if value is None:
         return "–"
     if isinstance(value, list):
-        return ", ".join(value)
+        return ("; " if any("," in each for each in value) else ", ").join(value)
     if isinstance(value, str):
         return f"“{value}”"
     return f"{value:,.0f}" if value == int(value) else f"{value:.6g}"

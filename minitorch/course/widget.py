@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets  # type: ignore[import-untyped]
 from IPython.display import display
 
+from .predicting import plain
+
 if TYPE_CHECKING:
     from .predicting import Prediction
 
@@ -39,30 +41,33 @@ def _number(prediction: Prediction, note: Any) -> Any:
 
 def _choice(prediction: Prediction, note: Any) -> Any:
     guess = prediction.guess if prediction.guess in prediction.choices else None
-    field = ipywidgets.RadioButtons(options=prediction.choices, value=guess, layout={"width": "max-content"})
+    options = [(plain(each), each) for each in prediction.choices]
+    field = ipywidgets.RadioButtons(options=options, value=guess, layout={"width": "max-content"})
     field.observe(lambda change: _kept(prediction, change["new"], note), names="value")
     return field
 
 
 def _order(prediction: Prediction, note: Any) -> Any:
     chosen: list[str] = []
-    buttons = {name: ipywidgets.Button(description=name, layout={"width": "max-content"}) for name in prediction.order}
-    apart = {"width": "max-content", "margin": "2px 2px 2px 2em"}  # it is none of the choices
-    again = ipywidgets.Button(description="begin again", icon="undo", layout=apart)
+    wide = {"width": "max-content"}
+    buttons = {name: ipywidgets.Button(description=plain(name), layout=wide) for name in prediction.order}
+    looks: dict[str, Any] = {"layout": {**wide, "margin": "2px 2px 2px 2em"}, "style": {"button_color": "transparent"}}
+    again = ipywidgets.Button(description="begin again", icon="undo", disabled=True, **looks)  # it is none of them
 
-    def choose(button: Any) -> None:
-        chosen.append(button.description)
-        button.disabled = True
-        button.description = f"{len(chosen)}. {button.description}"
+    def choose(name: str) -> None:
+        chosen.append(name)
+        buttons[name].disabled, again.disabled = True, False
+        buttons[name].description = f"{len(chosen)}. {plain(name)}"
         if len(chosen) == len(buttons):
             _kept(prediction, list(chosen), note)
 
     def reset(_: Any) -> None:
         chosen.clear()
+        again.disabled = True
         for name, button in buttons.items():
-            button.description, button.disabled = name, False
+            button.description, button.disabled = plain(name), False
 
-    for button in buttons.values():
-        button.on_click(choose)
+    for name, button in buttons.items():
+        button.on_click(lambda _, name=name: choose(name))
     again.on_click(reset)
     return ipywidgets.HBox([*buttons.values(), again], layout={"flex_flow": "row wrap"})
