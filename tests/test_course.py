@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 import warnings
+from base64 import b64decode
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.image import imread
 from nbclient import NotebookClient
 
 from minitorch import course
@@ -386,9 +390,9 @@ CELLS = [
 ]
 
 
-def run(folder: Path, **surroundings: str) -> list[dict[str, str]]:
+def run(folder: Path, sources: Sequence[str] = CELLS, **surroundings: str) -> list[dict[str, str]]:
     """What cells show that run from top to bottom, all forms of their outputs."""
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
     notebook = nbformat.v4.new_notebook(cells=cells)
     client = NotebookClient(notebook, resources={"metadata": {"path": str(folder)}})
     client.execute(env={**os.environ, **surroundings}, cleanup_kc=True)
@@ -409,6 +413,14 @@ def test_in_an_opened_notebook_there_is_a_widget(tmp_path: Path) -> None:
     shown = run(tmp_path, JPY_SESSION_NAME=str(tmp_path / "a.ipynb"))
     assert "application/vnd.jupyter.widget-view+json" in shown[0]
     assert shown[1]["text/plain"] == "How many? 3.\n", "and nobody has guessed"
+
+
+def test_plots_of_a_notebook_have_no_ground(tmp_path: Path) -> None:
+    settings, pyplot = "from minitorch import course; course.settings();", "import matplotlib.pyplot as plt"
+    for first in (f"{pyplot}\n{settings}", f"{settings}\n{pyplot}"):
+        (shown,) = [each for each in run(tmp_path, [first, "plt.plot([1, 2]);"]) if "image/png" in each]
+        picture = imread(io.BytesIO(b64decode(shown["image/png"])))
+        assert not picture[0, 0, 3] and not picture[picture.shape[0] // 4, picture.shape[1] // 4, 3]
 
 
 # Records ------------------------------------------------------------------------------------------------------------

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import sys
+from itertools import combinations
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from matplotlib.text import Annotation, Text
 
 import minitorch as mt
 from minitorch.graph.cost import always
@@ -13,8 +20,9 @@ from minitorch.inspect import colours, plots
 from minitorch.inspect.plots.breakeven import CALLS
 from minitorch.inspect.plots.classes import CLASSES
 from minitorch.inspect.plots.memory import Block, Step
-from minitorch.inspect.plots.plot import MISSING, short
+from minitorch.inspect.plots.plot import MISSING, place, short
 from minitorch.inspect.plots.roofline import together
+from minitorch.inspect.plots.theme import INK, ON_FILL
 from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised, totals
 from minitorch.modes.tracing.breakeven import BreakEven
 
@@ -195,19 +203,61 @@ def test_bars_of_the_sums_are_those_of_all_rows(name):
 
 
 def test_the_roofline_has_an_arrow_from_all_operations_to_all_kernels():
-    from matplotlib.text import Annotation
-
     plot = mt.inspect.plot_roofline(lambda x: (x * 2 + 1).exp(), mt.rand(4096))
     before, after = (together([row for row in plot.rows if row.fused is fused], "all") for fused in (False, True))
     assert before.bytes == 3 * after.bytes and before.operations == after.operations
     (axes,) = plot.figure.axes
-    (arrow,) = [each for each in axes.texts if isinstance(each, Annotation) and each.arrow_patch]
+    (arrow,) = [each for each in axes.texts if isinstance(each, Annotation) and not each.get_text()]
     assert arrow.xy == (after.intensity, after.rate / 1e9)
     assert arrow.xyann == (before.intensity, before.rate / 1e9)
     assert f"from {before.intensity:.2f} to {after.intensity:.2f} operations per byte" in plot.text
     for function in (lambda x: x.clone(), lambda x: x):  # no arithmetic, or nothing at all
         plot = mt.inspect.plot_roofline(function, mt.rand(64))
         assert plot.png and "together" not in plot.text
+
+
+def covered(figure):
+    """Pairs of texts that cover each other: labels among the data, and the legend's."""
+    (axes,) = figure.axes
+    figure.draw_without_rendering()
+    texts = [each for each in (*axes.texts, *axes.get_legend().get_texts()) if each.get_text()]
+    boxes = [(each.get_text(), Text.get_window_extent(each)) for each in texts]
+    return [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)]
+
+
+@every_program
+def test_no_text_of_the_roofline_covers_another(name):
+    function, args = PROGRAMS[name]
+    plot = mt.inspect.plot_roofline(function, *args)
+    assert covered(plot.figure) == []
+    assert all(row.regime in ("overhead", "bandwidth", "arithmetic") and 0 <= row.overhead <= 1 for row in plot.rows)
+
+
+def test_many_labels_at_one_point_cover_nothing():
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1])
+    axes.legend([])
+    place(axes, [(0.5, 0.5, f"operation {number}") for number in range(10)], [(0.5, 0.5)])
+    assert covered(figure) == []
+    axes.text(0.5, 0.5, "over another"), axes.text(0.5, 0.5, "text")
+    assert len(covered(figure)) == 1, "the test can fail"
+
+
+def luminance(colour):
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+    return np.dot([0.2126, 0.7152, 0.0722], parts)
+
+
+def test_plots_are_legible_on_light_and_dark_pages():
+    light, ink, dark = (luminance(colour) + 0.05 for colour in ("white", INK, "#111111"))
+    assert light / ink > 4.2 and ink / dark > 4.2
+    function, args = PROGRAMS["several"]
+    found = [getattr(mt.inspect, name)(function, *args) for name in NAMES]
+    for plot in (*found, mt.inspect.plot_hierarchy(), mt.inspect.plot_kernel_classes()):
+        assert not imread(io.BytesIO(plot.png))[0, 0, 3], "there is no ground"
+        texts = [each for each in plot.figure.findobj(Text) if each.get_text()]
+        assert {each.get_color() for each in texts} <= {INK, ON_FILL}, plot.title
 
 
 @pytest.mark.parametrize("row", CLASSES, ids=lambda row: row.kind)

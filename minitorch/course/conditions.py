@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from .. import __version__
 from ..backends import clear_caches, set_num_threads
+from ..inspect.plots.theme import use_in_notebook
 
 PACKAGES = ("numpy", "jax", "torch")  # whose versions are told, if they are installed
 XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -65,6 +66,7 @@ def settings(threads: int | None = 1, fresh: bool = True) -> Settings:
     """
     if threads is not None and threads < 1:
         raise ValueError(f"threads is {threads}: a program has at least one")
+    use_in_notebook()
     limited: list[str] = []
     if threads is not None:
         limited = [name for name, holds in _limit(threads).items() if holds]

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..inspect.plots.theme import INK, ON_FILL
 from .predicting import is_answered_live
 
-LETTERS, FAINT = "var(--jp-ui-font-color1, #777)", "var(--jp-ui-font-color2, #777)"  # on the page
-ON_FILL = "#222233"  # letters on a light fill
+LETTERS, FAINT = (f"var(--jp-ui-font-color{number}, {INK})" for number in (1, 2))  # on the page
 SECONDS = 40.0  # for playing all frames; raising it plays slower
 FASTEST, SLOWEST = 60, 1200  # milliseconds to a frame
 STYLE = (

@@ -10,7 +10,8 @@ import numpy as np
 from ..inspect.colours import ERRORS, SKY, VERMILION
 from ..inspect.drawing import Arrow, Drawing, Mark
 from ..inspect.picture import Picture
-from ..inspect.plots.plot import INK, Plot, footnote, tidy
+from ..inspect.plots.plot import Plot, footnote, tidy
+from ..inspect.plots.theme import INK, ON_FILL
 from ..inspect.subjects import drawing_of
 from ..tables import Table
 
@@ -60,7 +61,7 @@ def _draw(figure: Figure, rows: tuple[LayerReport, ...]) -> None:
         axes.stairs(np.maximum(row.counts, 0.5), edges, fill=True, color=SKY)
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.3)
-        axes.set_title(f"{row.name} ({row.kind}), {row.decibels:.1f} dB", loc="left", color=INK)
+        axes.set_title(f"{row.name} ({row.kind}), {row.decibels:.1f} dB", loc="left")
         steps = round((row.grid[1] - row.grid[0]) / row.scale)
         every = 1
         while steps / every >= MOST_LINES:
@@ -73,7 +74,7 @@ def _draw(figure: Figure, rows: tuple[LayerReport, ...]) -> None:
             text = axes.annotate(
                 f"{_share(row.clipped)} clipped", (0.98, 0.9), xycoords="axes fraction", ha="right", fontsize=8
             )
-            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.5})
+            text.set(color=ON_FILL, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
         axes.set_xlabel(f"input; scale {row.scale:.3g}" + (f", every {every}th step" if every > 1 else ""))
         tidy(axes)
     for axes in grid[:, 0]:

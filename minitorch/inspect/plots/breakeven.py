@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ...compiler.codegen.host import host
 from ...modes.tracing.breakeven import BreakEven
 from .. import colours
-from .plot import INK, Plot, bar, duration, footnote, jitted, plain_ticks, tidy
+from .plot import Plot, bar, duration, footnote, jitted, plain_ticks, tidy
+from .theme import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

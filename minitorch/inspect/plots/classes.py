@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import colours
-from .plot import FAINT, INK, Plot
+from .plot import Plot
+from .theme import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +84,7 @@ def _draw(figure: Figure) -> None:
         draw(axes, colour)
         axes.text(0, 3.9, row.example, fontsize=9, family="monospace", color=INK)
         lines = textwrap.fill(row.doc, int(LETTERS * wide))
-        axes.text(0, 4.2, lines, fontsize=7.5, va="top", color=FAINT).set_in_layout(False)
+        axes.text(0, 4.2, lines, fontsize=7.5, va="top", color=INK).set_in_layout(False)
 
 
 def _array(
@@ -97,7 +98,7 @@ def _array(
             chosen = row in filled[0] and column in filled[1]
             style: dict[str, Any] = {"facecolor": colour if chosen else "white", "edgecolor": INK, "linewidth": 0.6}
             axes.add_patch(Rectangle((x + CELL * column, y + CELL * row), CELL, CELL, **style))
-    axes.text(x + CELL * columns / 2, y + CELL * rows + 0.2, name, fontsize=7, ha="center", va="top", color=FAINT)
+    axes.text(x + CELL * columns / 2, y + CELL * rows + 0.2, name, fontsize=7, ha="center", va="top", color=INK)
 
 
 def _arrow(axes: Any, x: float, y: float, to_x: float, to_y: float, text: str = "", bend: float = 0.0) -> None:

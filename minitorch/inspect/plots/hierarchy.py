@@ -12,7 +12,8 @@ from ...compiler.codegen.host import host
 from ...graph.cost import in_units
 from ...profiler.hierarchy import Level, hierarchy
 from .. import colours
-from .plot import FAINT, INK, Plot, bar, duration, footnote
+from .plot import Plot, bar, duration, footnote
+from .theme import INK, ON_FILL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +150,7 @@ def _boxes(axes: Any, rows: Sequence[HierarchyRow]) -> None:
         axes.add_patch(
             Polygon(
                 [(-pipe / 2, above), (pipe / 2, above), (pipe / 2, top), (-pipe / 2, top)],
-                facecolor=FAINT,
+                facecolor=INK,
                 alpha=0.55,
                 linewidth=0,
                 zorder=1,
@@ -168,7 +169,7 @@ def _boxes(axes: Any, rows: Sequence[HierarchyRow]) -> None:
                 zorder=2,
             )
         )
-        text = {"ha": "center", "va": "center", "color": INK, "zorder": 3}
+        text = {"ha": "center", "va": "center", "color": ON_FILL, "zorder": 3}
         axes.text(0, number - (0.12 if row.holds else 0), size_of(level), fontsize=9, **text)
         axes.text(0, number + 0.13, ", ".join(row.holds), fontsize=8, style="italic", **text)
     axes.text(0, -BOX / 2 - GAP - 0.07, "arithmetic", fontsize=9, fontweight="bold", ha="center", color=INK)
@@ -179,7 +180,7 @@ def _boxes(axes: Any, rows: Sequence[HierarchyRow]) -> None:
     axes.set_xticks([])
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "bottom", "left"]].set_visible(False)
-    axes.set_xlabel("box: size, logarithmic; the pipe above it: bandwidth, linear", fontsize=8, color=FAINT)
+    axes.set_xlabel("box: size, logarithmic; the pipe above it: bandwidth, linear", fontsize=8, color=INK)
 
 
 def _widths(sizes: Sequence[int]) -> list[float]:
@@ -207,4 +208,4 @@ def _bars(axes: Any, levels: Sequence[Level], values: Sequence[float], title: st
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[["top", "right", "bottom"]].set_visible(False)
-    axes.spines["left"].set_color(FAINT)
+    axes.spines["left"].set_color(INK)

@@ -16,7 +16,8 @@ from ...graph.cost import always, in_units, live_bytes
 from ...ir import Node
 from ...modes.tracing.explain import counted
 from .. import colours
-from .plot import INK, Plot, bar, footnote, jitted, short, tidy, write
+from .plot import Plot, bar, footnote, jitted, short, tidy, write
+from .theme import INK, ON_FILL
 from .traffic import _scale
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS, MOST_BLOCKS = 24, 24
 
+PALE = "#ECECEC"
 WHERE = {  # the memory of a compiled program's values, and their colours
     "arena": colours.SKY,
     "result": colours.GREEN,
@@ -199,14 +201,14 @@ def _draw(
         if block.bytes > 0.06 * top and width > 0.12 * kernels:
             middle = corner[0] + width / 2, corner[1] + height / size / 2
             label = f"{short(block.name, 18)}, {in_units(block.bytes, 'B')}"
-            write(right, *middle, label, ha="center", va="center", fontsize=7.5)
+            write(right, *middle, label, ha="center", va="center", fontsize=7.5, color=ON_FILL)
     right.axhline(cost.peak_in_arena / size, color=INK, linewidth=0.8, linestyle=":")
     write(right, kernels + 0.5, cost.peak_in_arena / size, in_units(cost.peak_in_arena, "B"), ha="right")
     for axes, length in ((left, len(steps)), (right, kernels)):
-        axes.axhspan(0, there / size, facecolor=colours.GREY, alpha=0.5, hatch="//", edgecolor="white", linewidth=0)
+        axes.axhspan(0, there / size, facecolor=PALE, hatch="//", edgecolor="white", linewidth=0)
         if there > 0.06 * top:
             label = f"inputs and constants, {in_units(there, 'B')}"
-            write(axes, 0.5 + length * 0.02, there / size / 2, label, va="center")
+            write(axes, 0.5 + length * 0.02, there / size / 2, label, va="center", color=ON_FILL)
         axes.set_xlim(0.5, max(length, 1) + 0.5)
         axes.set_ylim(0, top / size * 1.12)
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)

@@ -7,17 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...modes import Jitted, jit
+from .theme import INK, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 9.0  # inches; with 100 points to the inch this is the width of a notebook's cell
+POINT = 5  # points from the middle of a mark to its rim
 DPI = 200  # twice that, for sharp prints
-INK, FAINT = "#222222", "#777777"
 
 MISSING = "a picture of this needs matplotlib, which is not installed: pip install 'minitorch[viz]'"
 
@@ -56,12 +60,14 @@ class Plot:
             ModuleNotFoundError: without matplotlib; the message says what to install.
         """
         try:
+            from matplotlib import rc_context
             from matplotlib.figure import Figure
         except ModuleNotFoundError:
             raise ModuleNotFoundError(MISSING) from None
-        figure = Figure(figsize=(WIDTH, self.height), dpi=DPI, layout="constrained", facecolor="white")
-        figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
-        self.draw(figure)
+        figure = Figure(figsize=(WIDTH, self.height), dpi=DPI, layout="constrained", facecolor="none")
+        with rc_context(STYLE):
+            figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+            self.draw(figure)
         return figure
 
     @cached_property
@@ -166,7 +172,7 @@ def plain_ticks(axis: Any, text: Callable[[float], str] = "{:g}".format) -> None
 def tidy(axes: Any) -> None:
     """The common style of all axes: no frame, small print."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8, colors=INK)
+    axes.tick_params(labelsize=8)
     axes.title.set_fontsize(9)
     axes.xaxis.label.set_fontsize(9)
     axes.yaxis.label.set_fontsize(9)
@@ -174,9 +180,42 @@ def tidy(axes: Any) -> None:
 
 def write(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
     """Text among the data, which takes no space of its own."""
-    axes.text(x, y, text, color=INK, **{"fontsize": 8, "va": "bottom", **style}).set_in_layout(False)
+    axes.text(x, y, text, **{"fontsize": 8, "color": INK, "va": "bottom", **style}).set_in_layout(False)
+
+
+def place(axes: Any, labels: Sequence[tuple[float, float, str]], points: Sequence[tuple[float, float]]) -> None:
+    """Write labels beside their points, such that none covers another one, a text that is there, a point or a line.
+
+    Args:
+        labels: each with its point.
+        points: all of them, in the units of the axes.
+    """
+    from matplotlib.transforms import Bbox
+
+    axes.figure.draw_without_rendering()  # which decides on the layout
+    side = POINT * axes.figure.dpi / 72
+    marks = axes.transData.transform(points) if points else ()
+    taken = [Bbox([(x - side, y - side), (x + side, y + side)]) for x, y in marks]
+    taken += [text.get_window_extent() for text in axes.texts if text.get_text()]
+    for line in axes.lines:
+        drawn = axes.transData.transform(line.get_xydata())
+        pieces = pairwise(drawn) if line.get_linestyle() != "None" else ()
+        taken += [Bbox([x, x]).padded(2) for begin, end in pieces for x in np.linspace(begin, end, 200)]
+    places = [(across, along) for ring in range(20) for along in {9 * ring, -9 * ring} for across in (7, -7)]
+    for x, y, name in labels:
+        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "va": "center", "annotation_clip": True}
+        for offset in places:
+            style |= {"xytext": offset, "ha": "left" if offset[0] > 0 else "right"}
+            label = axes.annotate(name, (x, y), **style)
+            box = label.get_window_extent()
+            label.remove()
+            if axes.bbox.containsx(box.x0) and axes.bbox.containsx(box.x1) and not box.count_overlaps(taken):
+                break
+        taken.append(box)
+        line = {"arrowstyle": "-", "linewidth": 0.5, "color": INK, "shrinkA": 0, "shrinkB": POINT}
+        axes.annotate(name, (x, y), arrowprops=line if offset[1] else None, **style).set_in_layout(False)
 
 
 def footnote(figure: Figure, text: str) -> None:
     """A line at the foot: the source of the numbers."""
-    figure.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=7.5)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...backends.interpret import Interpreted
+from ...functional.creation import ones
+from ...graph.cost import in_units
+from ...modes import jit
 from ...profiler import Machine, machine, profile
 from ...profiler.rows import Row
 from ...profiler.tables import shares
 from .. import colours
-from .plot import FAINT, INK, Plot, bar, duration, footnote, jitted, plain_ticks, short, tidy, write
+from .plot import Plot, bar, duration, footnote, jitted, place, plain_ticks, short, tidy, write
+from .theme import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +41,7 @@ class RooflineRow:
         operations: arithmetic, an exp or the like as one.
         of_bandwidth: its bytes in a second, as a share of those of a copy; above 1 for what lies in the caches.
         of_peak: its arithmetic in a second (without exp and the like) as a share of the machine's.
+        overhead: the share of its time that a call takes which adds two numbers.
     """
 
     name: str
@@ -47,6 +52,7 @@ class RooflineRow:
     operations: int
     of_bandwidth: float
     of_peak: float
+    overhead: float = 0.0
 
     @property
     def intensity(self) -> float:
@@ -59,6 +65,12 @@ class RooflineRow:
         return self.operations / self.seconds if self.seconds else 0.0
 
     @property
+    def regime(self) -> str:
+        """The largest of the three shares: what most of its time goes to."""
+        shares = {"bandwidth": self.of_bandwidth, "arithmetic": self.of_peak, "overhead": self.overhead}
+        return max(shares, key=lambda name: shares[name])
+
+    @property
     def fused(self) -> bool:
         """Whether it is a kernel."""
         return self.kind != "node"
@@ -68,9 +80,11 @@ def plot_roofline(f: Any, *args: Any, **kwargs: Any) -> Plot:
     """The roofline model of Williams, Waterman and Patterson (2009): operations per byte and per second.
 
     Under the slope a kernel waits for memory, under the flat roof for arithmetic; the distance to the roof is what
-    could still be gained. The roofs are those that `minitorch.machine` measured; the times are the shortest of some
-    profiled calls, on copies of the arguments. The operations of the graph, after its passes, run one by one by NumPy,
-    are shown for comparison.
+    could still be gained. For few numbers a third limit is lower: the overhead of a call, which is the same for one
+    number and for a thousand. It is measured by a call that adds two numbers, and drawn for as many bytes as a kernel
+    moves on average. The roofs are those that `minitorch.machine` measured; the times are the shortest of some profiled
+    calls, on copies of the arguments. The operations of the graph, after its passes, run one by one by NumPy, are shown
+    for comparison.
 
     Args:
         f: a jitted function; another one is jitted first.
@@ -87,8 +101,14 @@ def plot_roofline(f: Any, *args: Any, **kwargs: Any) -> Plot:
     f = jitted(f)
     program, arrays = f.program(*args, **kwargs)
     roofs = machine()
-    kernels = _measured(program.compiled, arrays, roofs)
-    nodes = _measured(Interpreted(program.pipeline.graph), arrays, roofs)
+    probe, one = jit(lambda x: x + x, backend=f.backend).program(ones(1))
+    kernels, nodes = (
+        _with_overhead(_measured(run, arrays, roofs), _measured(shortest, one, roofs))
+        for run, shortest in (
+            (program.compiled, probe.compiled),
+            (Interpreted(program.pipeline.graph), Interpreted(probe.pipeline.graph)),
+        )
+    )
     rows = tuple(kernels if not kernels or not kernels[0].fused else [*kernels, *nodes])
     what = "kernels" if any(row.fused for row in rows) else "operations"
     return roofline_of(rows, roofs, f"Roofline of {f.__name__}: its {what} against what this machine can do")
@@ -112,7 +132,8 @@ def together(rows: Sequence[RooflineRow], name: str) -> RooflineRow | None:
     operations = sum(row.operations for row in rows)
     if not (seconds and size and operations):
         return None
-    shares = [sum(getattr(row, each) * row.seconds for row in rows) / seconds for each in ("of_bandwidth", "of_peak")]
+    names = ("of_bandwidth", "of_peak", "overhead")
+    shares = [sum(getattr(row, each) * row.seconds for row in rows) / seconds for each in names]
     return RooflineRow(name, rows[0].kind, sum(row.calls for row in rows), seconds, size, operations, *shares)
 
 
@@ -139,21 +160,26 @@ def _measured(execute: Any, arrays: Sequence[Any], roofs: Machine) -> list[Roofl
     return sorted(rows, key=lambda row: -row.seconds)
 
 
+def _with_overhead(rows: Sequence[RooflineRow], shortest: Sequence[RooflineRow]) -> list[RooflineRow]:
+    call = min((row.seconds for row in shortest), default=0.0)
+    return [replace(row, overhead=min(1.0, call * row.calls / row.seconds) if row.seconds else 0.0) for row in rows]
+
+
 def _text(rows: Sequence[RooflineRow], roofs: Machine) -> str:
     width = max((len(row.name) for row in rows), default=0) + 2
     peak = roofs.flops["float32"]
     lines = [
-        f"{'':<{width}}{'kind':<6}{'us':>10}{'ops/byte':>10}{'Gop/s':>9}{'of copy':>9}{'of peak':>9}"
-        "  share of the nearer roof"
+        f"{'':<{width}}{'kind':<6}{'us':>10}{'ops/byte':>10}{'Gop/s':>9}{'of copy':>9}{'of peak':>9}{'overhead':>10}"
+        "  the largest of the three shares"
     ]
     for fused in (True, False):
         found = [row for row in rows if row.fused is fused]
         for row in found[:MOST_ROWS]:
-            share = max(row.of_bandwidth, row.of_peak)
-            drawn = bar((min(share, 1.0), "#"), most=1.0, width=24) + (">" if share > 1 else "")
+            share = max(row.of_bandwidth, row.of_peak, row.overhead)
+            drawn = bar((min(share, 1.0), "#"), most=1.0, width=20) + (">" if share > 1 else "") + f" {row.regime}"
             lines.append(
                 f"{row.name:<{width}}{row.kind:<6}{row.seconds * 1e6:>10.1f}{row.intensity:>10.2f}"
-                f"{row.rate / 1e9:>9.2f}{row.of_bandwidth:>9.0%}{row.of_peak:>9.0%}  {drawn}".rstrip()
+                f"{row.rate / 1e9:>9.2f}{row.of_bandwidth:>9.0%}{row.of_peak:>9.0%}{row.overhead:>10.0%}  {drawn}"
             )
         if len(found) > MOST_ROWS:
             lines.append(f"and {len(found) - MOST_ROWS} more")
@@ -190,7 +216,15 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
     ridge = peak / bandwidth
     low = min([row.intensity for row in shown] + [0.05]) / 2
     high = max([row.intensity for row in shown] + [ridge * 4]) * 2
-    bottom = min([row.rate / 1e9 for row in shown] + [bandwidth * low]) / 2
+    bottom = min([row.rate / 1e9 for row in shown] + [bandwidth * low]) / 4
+    calls, size = (sum(getattr(row, each) for row in kernels or shown) for each in ("calls", "bytes"))
+    overhead = sum(row.overhead * row.seconds for row in kernels or shown)  # of all calls
+    if overhead and (slope := size / overhead / 1e9) < bandwidth:  # GB/s of calls that are as short as they can be
+        lowered = [low, min(peak / slope, high), high], [slope * low, min(peak, slope * high), min(peak, slope * high)]
+        axes.plot(*lowered, color=colours.VERMILION, linewidth=1, linestyle="--")
+        axes.fill_between(*lowered, bottom, color=colours.VERMILION, alpha=0.06, linewidth=0)
+        note = f"overhead: {duration(overhead / calls)} a call, {in_units(size / calls, 'B')} moved"
+        write(axes, 0.98, 0.03, note, transform=axes.transAxes, ha="right")
     axes.plot([low, ridge], [bandwidth * low, peak], color=INK, linewidth=1.5)
     axes.plot([ridge, high], [peak, peak], color=INK, linewidth=1.5)
     axes.fill_between([low, ridge, high], [bandwidth * low, peak, peak], bottom, color=INK, alpha=0.04)
@@ -203,7 +237,9 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
     for number, row in enumerate(kernels):
         nothing = "" if row.operations else ", no arithmetic"
         label = (
-            f"{short(row.name, 26)} ({row.kind}, {duration(row.seconds)}{nothing})" if number < MOST_LABELS else None
+            f"{short(row.name, 26)} ({row.kind}, {duration(row.seconds)}, {row.regime}{nothing})"
+            if number < MOST_LABELS
+            else None
         )
         colour = colours.KERNELS.get(row.kind, ("", colours.GREY))[1]
         marker = MARKERS[number % len(MARKERS)]
@@ -227,31 +263,21 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
         label="operations one by one, by NumPy" if alone or not kernels else None,
         zorder=4,  # visible also where a kernel is as fast as its operations
     )
-    for row in alone[:MOST_LABELS]:
-        axes.annotate(
-            row.name,
-            (row.intensity, row.rate / 1e9),
-            xytext=(4, -8),
-            textcoords="offset points",
-            fontsize=7,
-            color=FAINT,
-        )
+    labels = [(row.intensity, row.rate / 1e9, row.name) for row in alone[:MOST_LABELS]]
     before, after = _before_and_after(rows)
     if before and after:
         ends = [(row.intensity, row.rate / 1e9) for row in (before, after)]
-        axes.plot(*ends[0], "o", color="white", markeredgecolor=colours.VERMILION, markersize=9, zorder=5)
-        style = {"arrowstyle": "-|>", "color": colours.VERMILION, "linewidth": 2, "shrinkA": 5, "shrinkB": 5}
-        axes.annotate("", ends[1], ends[0], arrowprops=style, zorder=5)
+        label = f"all together: from {duration(before.seconds)} to {duration(after.seconds)}"
+        style: dict[str, Any] = {"color": colours.VERMILION, "linewidth": 2}
         axes.plot(
-            [],
-            [],
-            "o-",
-            color=colours.VERMILION,
-            markerfacecolor="white",
-            label=f"all together: from {duration(before.seconds)} to {duration(after.seconds)}",
+            *zip(*ends, strict=True), "o-", markevery=[0], mfc="white", markersize=9, zorder=5, label=label, **style
+        )
+        axes.annotate(
+            "", ends[1], ends[0], arrowprops={"arrowstyle": "-|>", "shrinkA": 5, "shrinkB": 5, **style}, zorder=5
         )
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
     plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis)
     tidy(axes)
     footnote(figure, _roofs(roofs))
+    place(axes, labels, [(row.intensity, row.rate / 1e9) for row in shown])

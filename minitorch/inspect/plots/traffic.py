@@ -11,7 +11,8 @@ from ...compiler.kernels.kernel import Kernel
 from ...compiler.kernels.ledger import Ledger
 from ...graph.cost import costs, in_units
 from .. import colours
-from .plot import FAINT, Plot, bar, footnote, jitted, named, short, tidy, write
+from .plot import Plot, bar, footnote, jitted, named, short, tidy, write
+from .theme import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -177,7 +178,7 @@ def _draw(bars: Sequence[TrafficRow], sums: Sequence[TrafficRow], figure: Figure
     for row in (*bars, *sums):
         if sums and row is sums[0]:
             place += 0.5
-            axes.axhline(place - 1.05, color=FAINT, linewidth=0.8)
+            axes.axhline(place - 1.05, color=INK, linewidth=0.8)
         places.append(place)
         place += 1.6 if row.fused else 1.0
     bars = [*bars, *sums]
