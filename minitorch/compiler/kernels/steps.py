@@ -18,6 +18,7 @@ import numpy as np
 
 from ...graph.cost import in_units
 from ...ir import Node
+from ...tables import Table
 from ...tensor import Tensor
 from ..codegen.listing import inner_loops
 from ..loop_ir.source import printed
@@ -36,7 +37,7 @@ LOADERS: list[Callable[[Kernel, Sequence[Array]], Call]] = []
 
 SLOW = 1.0  # seconds; slower steps are measured by one run
 INTENSITY = 4  # FLOPs per byte; kernels above it are measured in FLOP/s, others in B/s
-BAR, BAR_COLOUR = 160, "#56B4E9"  # of the highest rate in a notebook's table: pixels, and colour
+BAR = 24  # letters of the highest rate's bar in a notebook's table
 WIDEST = 72  # characters of a rewrite in a line of a table; more of them go on in the next line
 
 
@@ -323,20 +324,13 @@ class Measured:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = self._cells()
-        kinds = ["th", *["td"] * (len(rows) - 1)]
-        bars = ["<th>rate, on a logarithmic scale</th>", *map(self._bar, self.rates())]
-        body = "".join(
-            "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in row) + bar + "</tr>"
-            for kind, row, bar in zip(kinds, rows, bars, strict=True)
-        )
-        return f"<table>{body}</table>"
+        head, *rows = self._cells()
+        shown = [(*row, self._bar(rate)) for row, rate in zip(rows, self.rates(), strict=True)]
+        template = "{:>}{}" + "{:>}" * (len(head) - 2) + "{}"
+        return Table(template, shown, (*head, "rate, on a logarithmic scale"), (1, len(head))).html
 
     def _bar(self, rate: float) -> str:
         """A rate as a bar that is as long as all of the cell if it is the highest of them."""
         highest, lowest = max(self.rates()), min(self.rates())
         share = (1 + log(rate / lowest)) / (1 + log(highest / lowest))  # the lowest is seen, too
-        width = round(BAR * share)
-        return f'<td><div style="background:{BAR_COLOUR};height:0.8em;width:{width}px"></div></td>'
+        return "█" * max(1, round(BAR * share))
