@@ -255,6 +255,8 @@ def test_one_mistake_is_said_once() -> None:
     again = ("what cannot run saves nothing: a list was expected, and it is 3", "the list is empty")
     score = Score("a", tuple(Part("part", 0, 1, reason) for reason in (*reasons, *again)))
     assert score.reason.splitlines() == [*reasons[0].splitlines(), reasons[2], again[1]]
+    twice = Score("a", (Part("one", 0, 1, "wrong"), Part("other", 0, 1, "wrong"), Part("third", 1, 1)))
+    assert twice._repr_mimebundle_()["text/html"].count(">as above</td>") == 1
 
 
 def test_the_search_for_smaller_cases_of_a_slow_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,11 +124,12 @@ class Score:
         return {"text/plain": f"{self.points:g}", "text/html": self._html(), MIME: self.to_json()}
 
     def _html(self) -> str:
+        above = ["", *(part.reason for part in self.parts)]
         rows = "".join(
             f"<tr><td style='{_CELL};text-align:right'>{part.points:g} of {part.of}</td>"
             f"<td style='{_CELL}'>{'✓' if part.points == part.of else '✗'} {html.escape(part.name)}</td>"
-            f"<td style='text-align:left'>{_html_of(part.shown)}</td></tr>"
-            for part in self.parts
+            f"<td style='text-align:left'>{'as above' if part.reason == last != '' else _html_of(part.shown)}</td></tr>"
+            for part, last in zip(self.parts, above, strict=False)
         )
         title = f"{html.escape(self.task)}: {self.points:g} of {self.of} points"
         return f"<p><b>{title}</b></p><div style='overflow-x:auto'><table style='margin:0'>{rows}</table></div>"
