@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from string import Formatter
 
 MOST_LINES = 60  # lines of text that a result shows without `print`; raising it shows more of a long one
-HEIGHT = "52em"  # of a table, about 30 rows; raising it shows more rows before a table scrolls
+HEIGHT = "66em"  # of a table, about 33 rows; raising it shows more rows before a table scrolls
 BOX = f"overflow:auto;max-width:100%;max-height:{HEIGHT};margin:0.3em 0"
 LINE = "overflow-wrap:anywhere;max-width:100%"
+LONG = 24  # letters of a cell that may be broken into lines; raising it lets shorter ones be broken narrower
 NAME = "font-family:var(--jp-code-font-family,monospace)"
 
 
@@ -59,7 +60,10 @@ class Table:
         for number, (cell, spec) in enumerate(zip(cells, specs, strict=True)):
             style = "text-align:right;white-space:nowrap" if spec and spec.startswith(">") else "text-align:left"
             style += ";vertical-align:top"
-            style += f";white-space:pre;{NAME}" if number in self.names and tag == "td" else ""
+            if number in self.names and tag == "td":
+                style += f";white-space:pre;{NAME}"
+            elif len(cell) > LONG:
+                style += f";min-width:{LONG // 2}em"  # beside a wide column of code, too
             shown.append(f"<{tag} style='{style}'>{escape(cell.strip())}</{tag}>")
         return f"<tr>{''.join(shown)}</tr>"
 
