@@ -139,3 +139,13 @@ def wrapped(message: str) -> str:
         indent = " " * (len(line) - len(line.lstrip()))
         lines += textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_long_words=False) or [""]
     return "\n".join(lines)
+
+
+def plain(text: str) -> str:
+    """A text without the backticks around code, where nothing shows code as code.
+
+    Example:
+        >>> plain("How many `print`?")
+        'How many print?'
+    """
+    return re.sub(r"`([^`]+)`", r"\1", text)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tables import Table
-from .catching import box, display
+from .catching import box, display, plain
 
 Guess = float | str | list[str]
 
@@ -232,16 +232,6 @@ def predictions() -> Page:
 
 def _mark(each: Prediction) -> str:
     return "·" if each.guess is None else "✓" if each.is_right else "✗"
-
-
-def plain(text: str) -> str:
-    """A text without the backticks around code, where nothing shows code as code.
-
-    Example:
-        >>> plain("How many `print`?")
-        'How many print?'
-    """
-    return re.sub(r"`([^`]+)`", r"\1", text)
 
 
 def _with_code(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets  # type: ignore[import-untyped]
 from IPython.display import display
 
-from .predicting import plain
+from .catching import plain
 
 if TYPE_CHECKING:
     from .predicting import Prediction
