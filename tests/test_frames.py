@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -11,6 +12,7 @@ import minitorch as mt
 from minitorch import course
 from minitorch.compiler.scheduling.rewrites import distribute, lift, reorder, split
 from minitorch.course.frames import Frames
+from tools.clone import ROOT
 
 SIZE = 8
 INTERCHANGED = [lift("total0", "i1"), distribute("i1"), reorder("j0", "i1")]
@@ -102,3 +104,9 @@ def test_in_an_open_notebook_the_slider_changes_the_picture(name, monkeypatch):
     assert picture.value == frames.svg(0) and play.max == step.max == frames.count - 1
     step.value = play.max
     assert picture.value == frames.svg(play.max) != frames.svg(0) and frames.svg() in side.value
+
+
+def test_no_graded_notebook_shows_frames_or_panels():
+    for path in ROOT.glob("solutions/*/*.ipynb"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"course\.(panel|rounds|sweep|traversal)\(|ipywidgets|\.explore\(", text), path.name
