@@ -3,7 +3,7 @@
 import math
 
 from minitorch.classroom.asks.autograd import Tape, Var, alternatives, loss
-from tests.zoo import right, wrong
+from tests.zoo import right, variants, wrong
 
 # --- shares -----------------------------------------------------------------------------------------------------
 
@@ -24,6 +24,47 @@ def goes_through_a_table(name, g, operands, result):
     return tuple(g * slope for slope in slopes[name])
 
 
+@right("autograd.shares")
+def has_a_row_for_each_operation(name, g, operands, result):
+    a, b = operands or (0.0, 1.0)
+    y = result or 1.0
+    return {
+        "add": (g, g),
+        "sub": (g, -g),
+        "neg": (-g,),
+        "mul": (g * b, g * a),
+        "div": (g / b, -g * a / b**2),
+        "exp": (g * y,),
+        "sqrt": (g * 0.5 / y,),
+        "tanh": (g * (1 - y * y),),
+    }[name]
+
+
+variants(
+    has_a_row_for_each_operation,
+    """
+    multiplies_by_the_factor_itself [9]: times the *other* factor
+    - "mul": (g * b, g * a),
+    + "mul": (g * a, g * b),
+    forgets_signs [5]: a sign is wrong
+    - "sub": (g, -g),
+    + "sub": (g, g),
+    - "div": (g / b, -g * a / b**2),
+    + "div": (g / b, g * a / b**2),
+    takes_the_result_for_the_operand [10]: the function is applied twice
+    - "exp": (g * y,),
+    - "sqrt": (g * 0.5 / y,),
+    - "tanh": (g * (1 - y * y),),
+    + "exp": (g * math.exp(y),),
+    + "sqrt": (g * 0.5 / math.sqrt(y),),
+    + "tanh": (g * (1 - math.tanh(y) ** 2),),
+    takes_all_numbers_for_positive [9]: should be
+    - a, b = operands or (0.0, 1.0)
+    + a, b = map(abs, operands or (0.0, 1.0))
+    """,
+)
+
+
 @wrong("autograd.shares", says="a share is the cotangent times the derivative", points=0)
 def forgets_the_cotangent(name, g, operands, result):
     a, b = operands or (0.0, 1.0)
@@ -37,54 +78,6 @@ def forgets_the_cotangent(name, g, operands, result):
         "exp": (y,),
         "sqrt": (0.5 / y,),
         "tanh": (1 - y * y,),
-    }[name]
-
-
-@wrong("autograd.shares", says="times the *other* factor", points=9)
-def multiplies_by_the_factor_itself(name, g, operands, result):
-    a, b = operands or (0.0, 1.0)
-    y = result or 1.0
-    return {
-        "add": (g, g),
-        "sub": (g, -g),
-        "neg": (-g,),
-        "mul": (g * a, g * b),
-        "div": (g / b, -g * a / b**2),
-        "exp": (g * y,),
-        "sqrt": (g * 0.5 / y,),
-        "tanh": (g * (1 - y * y),),
-    }[name]
-
-
-@wrong("autograd.shares", says="a sign is wrong", points=5)
-def forgets_signs(name, g, operands, result):
-    a, b = operands or (0.0, 1.0)
-    y = result or 1.0
-    return {
-        "add": (g, g),
-        "sub": (g, g),
-        "neg": (-g,),
-        "mul": (g * b, g * a),
-        "div": (g / b, g * a / b**2),
-        "exp": (g * y,),
-        "sqrt": (g * 0.5 / y,),
-        "tanh": (g * (1 - y * y),),
-    }[name]
-
-
-@wrong("autograd.shares", says="the function is applied twice", points=10)
-def takes_the_result_for_the_operand(name, g, operands, result):
-    a, b = operands or (0.0, 1.0)
-    y = result or 1.0
-    return {
-        "add": (g, g),
-        "sub": (g, -g),
-        "neg": (-g,),
-        "mul": (g * b, g * a),
-        "div": (g / b, -g * a / b**2),
-        "exp": (g * math.exp(y),),
-        "sqrt": (g * 0.5 / math.sqrt(y),),
-        "tanh": (g * (1 - math.tanh(y) ** 2),),
     }[name]
 
 
@@ -170,18 +163,33 @@ def keeps_cotangents_in_the_results(tape, end):
                 entry.result.grad = None
 
 
-@wrong("autograd.backward_pass", says="a share replaced the one that came before")
-def overwrites_shares(tape, end):
+@right("autograd.backward_pass")
+def collects_cotangents_first(tape, end):
     made = {entry.result for entry in tape.entries}
     cotangents = {end: 1.0}
     for entry in reversed(tape.entries):
         if entry.result in cotangents:
             for operand, pull in zip(entry.operands, entry.pulls, strict=True):
-                cotangents[operand] = pull(cotangents[entry.result])
+                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
     tape.entries.clear()
     for each, cotangent in cotangents.items():
         if each not in made:
             each.grad = (each.grad or 0.0) + cotangent
+
+
+variants(
+    collects_cotangents_first,
+    """
+    overwrites_shares: a share replaced the one that came before
+    - cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
+    + cotangents[operand] = pull(cotangents[entry.result])
+    replaces_the_gradient: `grad` adds up until somebody clears it
+    - each.grad = (each.grad or 0.0) + cotangent
+    + each.grad = cotangent
+    leaves_the_tape_full [19]: entries are on the tape afterwards
+    - tape.entries.clear()
+    """,
+)
 
 
 @wrong("autograd.backward_pass", says="KeyError", points=20, part="what the end does not depend on")
@@ -206,33 +214,6 @@ def keeps_cotangents_between_calls(tape, end, cotangents={}):  # noqa: B006  tha
             for operand, pull in zip(entry.operands, entry.pulls, strict=True):
                 cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
     tape.entries.clear()
-    for each, cotangent in cotangents.items():
-        if each not in made:
-            each.grad = (each.grad or 0.0) + cotangent
-
-
-@wrong("autograd.backward_pass", says="`grad` adds up until somebody clears it")
-def replaces_the_gradient(tape, end):
-    made = {entry.result for entry in tape.entries}
-    cotangents = {end: 1.0}
-    for entry in reversed(tape.entries):
-        if entry.result in cotangents:
-            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
-                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
-    tape.entries.clear()
-    for each, cotangent in cotangents.items():
-        if each not in made:
-            each.grad = cotangent
-
-
-@wrong("autograd.backward_pass", says="entries are on the tape afterwards", points=19)
-def leaves_the_tape_full(tape, end):
-    made = {entry.result for entry in tape.entries}
-    cotangents = {end: 1.0}
-    for entry in reversed(tape.entries):
-        if entry.result in cotangents:
-            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
-                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
     for each, cotangent in cotangents.items():
         if each not in made:
             each.grad = (each.grad or 0.0) + cotangent
@@ -272,8 +253,8 @@ def computes_with_matrices(points, labels, weights, steps):
     return found
 
 
-@wrong("autograd.train", says="it goes up: subtract", points=0)
-def adds_the_gradient(points, labels, weights, steps):
+@right("autograd.train")
+def goes_back_over_the_tape(points, labels, weights, steps):
     found = []
     for _ in range(steps):
         tape, variables = Tape(), [Var(weight) for weight in weights]
@@ -281,24 +262,31 @@ def adds_the_gradient(points, labels, weights, steps):
         for entry in reversed(tape.entries):
             for operand, pull in zip(entry.operands, entry.pulls, strict=True):
                 cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
-        weights = [weight + 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+        weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
         found.append(weights)
     return found
 
 
-@wrong("autograd.train", says="the gradients of the steps before are in it", points=8, part="further steps")
-def never_clears_the_gradients(points, labels, weights, steps):
-    gradients, found = [0.0] * len(weights), []
-    for _ in range(steps):
-        tape, variables = Tape(), [Var(weight) for weight in weights]
-        cotangents = {loss(tape, variables, points, labels): 1.0}
-        for entry in reversed(tape.entries):
-            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
-                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
-        gradients = [old + cotangents[each] for old, each in zip(gradients, variables, strict=True)]
-        weights = [weight - 0.1 * each for weight, each in zip(weights, gradients, strict=True)]
-        found.append(weights)
-    return found
+variants(
+    goes_back_over_the_tape,
+    """
+    adds_the_gradient [0]: it goes up: subtract
+    - weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+    + weights = [weight + 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+    never_clears_the_gradients [8, further steps]: the gradients of the steps before are in it
+    - found = []
+    + gradients, found = [0.0] * len(weights), []
+    - weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+    + gradients = [old + cotangents[each] for old, each in zip(gradients, variables, strict=True)]
+    + weights = [weight - 0.1 * each for weight, each in zip(weights, gradients, strict=True)]
+    lets_the_last_share_win [0]: a share replaced the one that came before
+    - cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
+    + cotangents[operand] = pull(cotangents[entry.result])
+    takes_a_tiny_rate [14, XOR is learned]: try larger and smaller rates
+    - weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+    + weights = [weight - 0.01 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
+    """,
+)
 
 
 @wrong("autograd.train", says="compute the loss again, with the new weights", points=8, part="further steps")
@@ -310,34 +298,6 @@ def computes_the_loss_once(points, labels, weights, steps):
             cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
     for _ in range(steps):
         weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
-        found.append(weights)
-    return found
-
-
-@wrong("autograd.train", says="a share replaced the one that came before", points=0)
-def lets_the_last_share_win(points, labels, weights, steps):
-    found = []
-    for _ in range(steps):
-        tape, variables = Tape(), [Var(weight) for weight in weights]
-        cotangents = {loss(tape, variables, points, labels): 1.0}
-        for entry in reversed(tape.entries):
-            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
-                cotangents[operand] = pull(cotangents[entry.result])
-        weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
-        found.append(weights)
-    return found
-
-
-@wrong("autograd.train", says="try larger and smaller rates", points=14, part="XOR is learned")
-def takes_a_tiny_rate(points, labels, weights, steps):
-    found = []
-    for _ in range(steps):
-        tape, variables = Tape(), [Var(weight) for weight in weights]
-        cotangents = {loss(tape, variables, points, labels): 1.0}
-        for entry in reversed(tape.entries):
-            for operand, pull in zip(entry.operands, entry.pulls, strict=True):
-                cotangents[operand] = cotangents.get(operand, 0.0) + pull(cotangents[entry.result])
-        weights = [weight - 0.01 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
         found.append(weights)
     return found
 
@@ -424,22 +384,6 @@ def gives_bytes(program, sizes):
 
 
 # --- found by a hostile reading ---------------------------------------------------------------------------------
-
-
-@wrong("autograd.shares", says="should be", points=9)
-def takes_all_numbers_for_positive(name, g, operands, result):
-    a, b = map(abs, operands or (0.0, 1.0))
-    y = result or 1.0
-    return {
-        "add": (g, g),
-        "sub": (g, -g),
-        "neg": (-g,),
-        "mul": (g * b, g * a),
-        "div": (g / b, -g * a / b**2),
-        "exp": (g * y,),
-        "sqrt": (g * 0.5 / y,),
-        "tanh": (g * (1 - y * y),),
-    }[name]
 
 
 @wrong("autograd.difference", says="so wide that the curve is cut off", points=12)

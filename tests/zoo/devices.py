@@ -2,7 +2,7 @@
 
 import minitorch as mt
 from minitorch.classroom.asks.devices import carry_out
-from tests.zoo import right, wrong
+from tests.zoo import right, variants, wrong
 
 # --- all_gather -------------------------------------------------------------------------------------------------
 
@@ -108,21 +108,10 @@ def divides_at_the_end(w, batches, rate):
     return w
 
 
-@wrong("devices.train", says="the mean of the pieces' means", points=5)
-def takes_the_mean_of_means(w, batches, rate):
+@right("devices.train")
+def divides_each_sum_by_all_rows(w, batches, rate):
     for batch in batches:
         w.grad = None
-        for x, y in batch:
-            if len(y):
-                (((x @ w - y) ** 2).mean() / len(batch)).backward()
-        with mt.no_grad():
-            w -= rate * w.grad
-    return w
-
-
-@wrong("devices.train", says="clear it after each update", points=20)
-def keeps_gradients_of_earlier_batches(w, batches, rate):
-    for batch in batches:
         rows = sum(len(y) for _, y in batch)
         for x, y in batch:
             (((x @ w - y) ** 2).sum() / rows).backward()
@@ -131,12 +120,29 @@ def keeps_gradients_of_earlier_batches(w, batches, rate):
     return w
 
 
-@wrong("devices.train", says="grows with the batch", points=0)
-def sums_all_losses(w, batches, rate):
+variants(
+    divides_each_sum_by_all_rows,
+    """
+    keeps_gradients_of_earlier_batches [20]: clear it after each update
+    - w.grad = None
+    sums_all_losses [0]: grows with the batch
+    - rows = sum(len(y) for _, y in batch)
+    - (((x @ w - y) ** 2).sum() / rows).backward()
+    + ((x @ w - y) ** 2).sum().backward()
+    divides_by_the_rows_of_an_empty_piece [20]: ZeroDivisionError
+    - (((x @ w - y) ** 2).sum() / rows).backward()
+    + (((x @ w - y) ** 2).sum() * (1 / len(y)) * (len(y) / rows)).backward()
+    """,
+)
+
+
+@wrong("devices.train", says="the mean of the pieces' means", points=5)
+def takes_the_mean_of_means(w, batches, rate):
     for batch in batches:
         w.grad = None
         for x, y in batch:
-            ((x @ w - y) ** 2).sum().backward()
+            if len(y):
+                (((x @ w - y) ** 2).mean() / len(batch)).backward()
         with mt.no_grad():
             w -= rate * w.grad
     return w
@@ -161,18 +167,6 @@ def adds_means(w, batches, rate):
         for x, y in batch:
             if len(y):
                 ((x @ w - y) ** 2).mean().backward()
-        with mt.no_grad():
-            w -= rate * w.grad
-    return w
-
-
-@wrong("devices.train", says="ZeroDivisionError", points=20)
-def divides_by_the_rows_of_an_empty_piece(w, batches, rate):
-    for batch in batches:
-        w.grad = None
-        rows = sum(len(y) for _, y in batch)
-        for x, y in batch:
-            (((x @ w - y) ** 2).sum() * (1 / len(y)) * (len(y) / rows)).backward()
         with mt.no_grad():
             w -= rate * w.grad
     return w

@@ -4,7 +4,7 @@ import numpy as np
 
 from minitorch.classroom.asks.inference import numbers, stored
 from minitorch.graph import apply
-from tests.zoo import right, wrong
+from tests.zoo import right, variants, wrong
 
 # --- fold_layer -------------------------------------------------------------------------------------------------
 
@@ -14,6 +14,12 @@ def by_rows(weight, bias, gamma, beta, mean, variance, eps):
     s = gamma * (variance + eps) ** -0.5
     old = 0.0 if bias is None else bias
     return np.stack([row * factor for row, factor in zip(weight, s, strict=True)]), beta + (old - mean) * s
+
+
+@right("inference.fold_layer")
+def reshapes_the_scale(weight, bias, gamma, beta, mean, variance, eps):
+    s = gamma / np.sqrt(variance + eps)
+    return weight * s.reshape(-1, *[1] * (weight.ndim - 1)), s * ((0 if bias is None else bias) - mean) + beta
 
 
 @wrong("inference.fold_layer", says="divides by the variance, not by its root", points=0)
@@ -138,6 +144,50 @@ def rebuilds_in_program_order(graph):
     return graph.with_nodes(program, outputs).subgraph(outputs)
 
 
+@right("inference.fold")
+def folds_one_pair_after_another(graph):
+    while True:
+        users, outputs = graph.users(), graph.outputs
+        for norm in graph.nodes:
+            conv = norm.inputs[0] if norm.primitive.name == "batch_norm" else None
+            if conv is None or conv.primitive.name != "conv" or users[conv] != (norm,) or conv in outputs:
+                continue
+            if all(each.primitive.name == "constant" for each in norm.inputs[1:]):
+                break
+        else:
+            return graph
+        gamma, beta, mean, variance = map(numbers, norm.inputs[1:])
+        s = gamma / np.sqrt(variance + norm.params["eps"])
+        bias = numbers(conv.inputs[2]) if len(conv.inputs) == 3 else 0
+        new = stored(numbers(conv.inputs[1]) * s[:, None, None, None]), stored(s * (bias - mean) + beta)
+        graph = graph.substitute({norm: apply(conv.primitive, conv.inputs[0], *new, **conv.params)})
+        graph = graph.subgraph(graph.outputs)
+
+
+variants(
+    folds_one_pair_after_another,
+    """
+    has_no_guard_for_readers: there is one more convolution than before
+    - users, outputs = graph.users(), graph.outputs
+    - if conv is None or conv.primitive.name != "conv" or users[conv] != (norm,) or conv in outputs:
+    + if conv is None or conv.primitive.name != "conv":
+    has_no_guard_for_statistics: the numbers of mul are no constants
+    - users, outputs = graph.users(), graph.outputs
+    + users = graph.users()
+    - if conv is None or conv.primitive.name != "conv" or users[conv] != (norm,) or conv in outputs:
+    + if conv is None or conv.primitive.name != "conv" or conv in graph.outputs:
+    - if all(each.primitive.name == "constant" for each in norm.inputs[1:]):
+    + if users[conv] == (norm,) or norm.inputs[3].primitive.name != "constant":
+    leaves_dead_code: a convolution is left that no output needs
+    - users, outputs = graph.users(), graph.outputs
+    - for norm in graph.nodes:
+    + users, outputs = graph.subgraph(graph.outputs).users(), graph.outputs
+    + for norm in graph.subgraph(outputs).nodes:
+    - graph = graph.subgraph(graph.outputs)
+    """,
+)
+
+
 @wrong("inference.fold", says="2 batch_norm are left, and 0 have to be")
 def folds_the_first_pair(graph):
     users = graph.users()
@@ -154,64 +204,6 @@ def folds_the_first_pair(graph):
         graph = graph.substitute({norm: apply(conv.primitive, conv.inputs[0], *new, **conv.params)})
         return graph.subgraph(graph.outputs)
     return graph
-
-
-@wrong("inference.fold", says="there is one more convolution than before")
-def has_no_guard_for_readers(graph):
-    while True:
-        for norm in graph.nodes:
-            conv = norm.inputs[0] if norm.primitive.name == "batch_norm" else None
-            if conv is None or conv.primitive.name != "conv":
-                continue
-            if all(each.primitive.name == "constant" for each in norm.inputs[1:]):
-                break
-        else:
-            return graph
-        gamma, beta, mean, variance = map(numbers, norm.inputs[1:])
-        s = gamma / np.sqrt(variance + norm.params["eps"])
-        bias = numbers(conv.inputs[2]) if len(conv.inputs) == 3 else 0
-        new = stored(numbers(conv.inputs[1]) * s[:, None, None, None]), stored(s * (bias - mean) + beta)
-        graph = graph.substitute({norm: apply(conv.primitive, conv.inputs[0], *new, **conv.params)})
-        graph = graph.subgraph(graph.outputs)
-
-
-@wrong("inference.fold", says="the numbers of mul are no constants")
-def has_no_guard_for_statistics(graph):
-    while True:
-        users = graph.users()
-        for norm in graph.nodes:
-            conv = norm.inputs[0] if norm.primitive.name == "batch_norm" else None
-            if conv is None or conv.primitive.name != "conv" or conv in graph.outputs:
-                continue
-            if users[conv] == (norm,) or norm.inputs[3].primitive.name != "constant":
-                break
-        else:
-            return graph
-        gamma, beta, mean, variance = map(numbers, norm.inputs[1:])
-        s = gamma / np.sqrt(variance + norm.params["eps"])
-        bias = numbers(conv.inputs[2]) if len(conv.inputs) == 3 else 0
-        new = stored(numbers(conv.inputs[1]) * s[:, None, None, None]), stored(s * (bias - mean) + beta)
-        graph = graph.substitute({norm: apply(conv.primitive, conv.inputs[0], *new, **conv.params)})
-        graph = graph.subgraph(graph.outputs)
-
-
-@wrong("inference.fold", says="a convolution is left that no output needs")
-def leaves_dead_code(graph):
-    while True:
-        users, outputs = graph.subgraph(graph.outputs).users(), graph.outputs
-        for norm in graph.subgraph(outputs).nodes:
-            conv = norm.inputs[0] if norm.primitive.name == "batch_norm" else None
-            if conv is None or conv.primitive.name != "conv" or users[conv] != (norm,) or conv in outputs:
-                continue
-            if all(each.primitive.name == "constant" for each in norm.inputs[1:]):
-                break
-        else:
-            return graph
-        gamma, beta, mean, variance = map(numbers, norm.inputs[1:])
-        s = gamma / np.sqrt(variance + norm.params["eps"])
-        bias = numbers(conv.inputs[2]) if len(conv.inputs) == 3 else 0
-        new = stored(numbers(conv.inputs[1]) * s[:, None, None, None]), stored(s * (bias - mean) + beta)
-        graph = graph.substitute({norm: apply(conv.primitive, conv.inputs[0], *new, **conv.params)})
 
 
 @wrong("inference.fold", says="output 0 is off by", points=0)
@@ -239,6 +231,13 @@ def counts_each_program(weight, bias, gamma, beta, mean, variance, eps, x):
     terms = s * ((np.abs(weight) * np.abs(x)).sum(1) + np.abs(bias) + np.abs(mean)) + np.abs(beta)
     before, after = len(x) + 5, len(x) + 4
     return (before + after) * u * 1.01 * terms
+
+
+@right("inference.error_bound")
+def counts_roundings_of_both(weight, bias, gamma, beta, mean, variance, eps, x):
+    s = np.abs(gamma / np.sqrt(variance + eps))
+    terms = s * (np.abs(weight) @ np.abs(x) + np.abs(bias) + np.abs(mean)) + np.abs(beta)
+    return 2 * (len(x) + 8) * 1.01 * 2.0**-24 * terms
 
 
 @wrong("inference.error_bound", says="the error is a share of the terms, not of their sum")
@@ -286,48 +285,34 @@ def looks_from_the_largest(rows, bandwidth, peak, rate, deadline):
     return found
 
 
-@wrong("inference.serve", says="the longer of the two times counts, not their sum")
-def adds_the_times(rows, bandwidth, peak, rate, deadline):
-    found = []
-    for batch, size, flops in rows:
-        seconds = size / bandwidth + flops / peak
-        latency, busy = (batch - 1) / rate + seconds, rate * seconds / batch
-        if latency <= deadline and busy <= 1:
-            found.append((batch, latency, busy))
-    return min(found, key=lambda plan: plan[2], default=None)
-
-
-@wrong("inference.serve", says="waits for n - 1 others, not for n")
-def waits_for_itself(rows, bandwidth, peak, rate, deadline):
-    found = []
-    for batch, size, flops in rows:
-        seconds = max(size / bandwidth, flops / peak)
-        latency, busy = batch / rate + seconds, rate * seconds / batch
-        if latency <= deadline and busy <= 1:
-            found.append((batch, latency, busy))
-    return min(found, key=lambda plan: plan[2], default=None)
-
-
-@wrong("inference.serve", says="meets the deadline, but keeps the server busier")
-def takes_the_shortest_latency(rows, bandwidth, peak, rate, deadline):
+@right("inference.serve")
+def lists_what_will_do(rows, bandwidth, peak, rate, deadline):
     found = []
     for batch, size, flops in rows:
         seconds = max(size / bandwidth, flops / peak)
         latency, busy = (batch - 1) / rate + seconds, rate * seconds / batch
         if latency <= deadline and busy <= 1:
             found.append((batch, latency, busy))
-    return min(found, key=lambda plan: plan[1], default=None)
-
-
-@wrong("inference.serve", says="no batch will do, so None was expected")
-def forgets_to_keep_up(rows, bandwidth, peak, rate, deadline):
-    found = []
-    for batch, size, flops in rows:
-        seconds = max(size / bandwidth, flops / peak)
-        latency, busy = (batch - 1) / rate + seconds, rate * seconds / batch
-        if latency <= deadline:
-            found.append((batch, latency, busy))
     return min(found, key=lambda plan: plan[2], default=None)
+
+
+variants(
+    lists_what_will_do,
+    """
+    adds_the_times: the longer of the two times counts, not their sum
+    - seconds = max(size / bandwidth, flops / peak)
+    + seconds = size / bandwidth + flops / peak
+    waits_for_itself: waits for n - 1 others, not for n
+    - latency, busy = (batch - 1) / rate + seconds, rate * seconds / batch
+    + latency, busy = batch / rate + seconds, rate * seconds / batch
+    takes_the_shortest_latency: meets the deadline, but keeps the server busier
+    - return min(found, key=lambda plan: plan[2], default=None)
+    + return min(found, key=lambda plan: plan[1], default=None)
+    forgets_to_keep_up: no batch will do, so None was expected
+    - if latency <= deadline and busy <= 1:
+    + if latency <= deadline:
+    """,
+)
 
 
 @wrong("inference.serve", says="a batch, a latency and a share were expected", points=0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.zoo import right, wrong
+from tests.zoo import right, variants, wrong
 
 # --- per_channel ------------------------------------------------------------------------------------------------
 
@@ -15,6 +15,30 @@ def goes_channel_by_channel(weight):
             scales[channel] = max(numbers.max(), -numbers.min()) / 127
             codes[channel] = np.rint(numbers / scales[channel])
     return codes, scales
+
+
+@right("quantization.per_channel")
+def goes_by_rows(weight):
+    rows = weight.reshape(len(weight), -1)
+    largest = np.abs(rows).max(1)
+    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
+
+
+variants(
+    goes_by_rows,
+    """
+    cuts_off [13]: it was cut off and not rounded
+    - return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
+    + return (rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
+    forgets_the_sign [scales]: the largest number may be negative
+    - largest = np.abs(rows).max(1)
+    + largest = rows.max(1)
+    leaves_floats [13]: their type is float32 and should be int8
+    - return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
+    + return np.round(weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))), scales
+    """,
+)
 
 
 @wrong("quantization.per_channel", says="that is one scale for the whole weight", points=0)
@@ -31,26 +55,10 @@ def divides_by_128(weight):
     return np.clip(np.round(rows / scales[:, None]), -128, 127).astype(np.int8).reshape(weight.shape), scales
 
 
-@wrong("quantization.per_channel", says="it was cut off and not rounded", points=13)
-def cuts_off(weight):
-    rows = weight.reshape(len(weight), -1)
-    largest = np.abs(rows).max(1)
-    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
-    return (rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
-
-
 @wrong("quantization.per_channel", says="a channel of zeros has no largest number to divide by", points=14)
 def divides_by_zero(weight):
     rows = weight.reshape(len(weight), -1)
     scales = np.abs(rows).max(1) / np.float32(127)
-    return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
-
-
-@wrong("quantization.per_channel", says="the largest number may be negative", part="scales")
-def forgets_the_sign(weight):
-    rows = weight.reshape(len(weight), -1)
-    largest = rows.max(1)
-    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
     return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
 
 
@@ -60,14 +68,6 @@ def keeps_the_dimensions(weight):
     largest = np.abs(weight).max(axes, keepdims=True)
     scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
     return np.round(weight / scales).astype(np.int8), scales
-
-
-@wrong("quantization.per_channel", says="their type is float32 and should be int8", points=13)
-def leaves_floats(weight):
-    rows = weight.reshape(len(weight), -1)
-    largest = np.abs(rows).max(1)
-    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
-    return np.round(weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))), scales
 
 
 # --- round_trip -------------------------------------------------------------------------------------------------
@@ -84,30 +84,34 @@ def clamps_before_it_rounds(x, low, high):
     return codes, np.float32(scale) * (codes.astype(np.float32) - np.float32(zero_point))
 
 
-@wrong("quantization.round_trip", says="0 has to become the zero point", points=13)
-def leaves_the_sign(x, low, high):
+@right("quantization.round_trip")
+def goes_there_and_back(x, low, high):
     low, high = min(low, 0.0), max(high, 0.0)
     scale = (high - low) / 255
     zero_point = round(-low / scale)
-    codes = np.clip(np.round(x / scale) - zero_point, 0, 255).astype(np.uint8)
-    return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
-
-
-@wrong("quantization.round_trip", says="the calibrated range is not used", points=14)
-def takes_the_range_of_x(x, low, high):
-    low, high = min(float(x.min()), 0.0), max(float(x.max()), 0.0)
-    scale = (high - low) / 255
-    zero_point = round(-low / scale)
     codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
     return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
 
 
-@wrong("quantization.round_trip", says="0 is not in this range, and would come back as", points=13)
-def leaves_zero_out(x, low, high):
-    scale = (high - low) / 255
-    zero_point = round(-low / scale)
-    codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
-    return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
+variants(
+    goes_there_and_back,
+    """
+    leaves_the_sign [13]: 0 has to become the zero point
+    - codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
+    + codes = np.clip(np.round(x / scale) - zero_point, 0, 255).astype(np.uint8)
+    takes_the_range_of_x [14]: the calibrated range is not used
+    - low, high = min(low, 0.0), max(high, 0.0)
+    + low, high = min(float(x.min()), 0.0), max(float(x.max()), 0.0)
+    leaves_zero_out [13]: 0 is not in this range, and would come back as
+    - low, high = min(low, 0.0), max(high, 0.0)
+    adds_on_the_way_back [the zero point]: a code stands for scale * (code - zero point)
+    - return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
+    + return codes, (scale * (codes.astype(np.float64) + zero_point)).astype(np.float32)
+    wraps_around: codes: element
+    - codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
+    + codes = (np.round(x / scale) + zero_point).astype(np.int64).astype(np.uint8)
+    """,
+)
 
 
 @wrong("quantization.round_trip", says="codes: element", points=0)
@@ -116,24 +120,6 @@ def hands_in_what_is_broken(x, low, high):
     scale = (high - low) / 255
     zero_point = round(-low / scale)
     codes = np.clip(np.round(x / scale) - zero_point, 0, 255).astype(np.uint8)
-    return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
-
-
-@wrong("quantization.round_trip", says="a code stands for scale * (code - zero point)", part="the zero point")
-def adds_on_the_way_back(x, low, high):
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / 255
-    zero_point = round(-low / scale)
-    codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
-    return codes, (scale * (codes.astype(np.float64) + zero_point)).astype(np.float32)
-
-
-@wrong("quantization.round_trip", says="codes: element")
-def wraps_around(x, low, high):
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / 255
-    zero_point = round(-low / scale)
-    codes = (np.round(x / scale) + zero_point).astype(np.int64).astype(np.uint8)
     return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
 
 
@@ -147,6 +133,25 @@ def returns_numbers_of_numpy(batches, share):
     low, high = np.minimum(numbers[k], 0), np.maximum(numbers[-1 - k], 0)
     scale = (high - low) / 255
     return scale, np.int64(np.round(-low / scale))
+
+
+@right("quantization.calibrate")
+def sorts_all_numbers(batches, share):
+    numbers = sorted(number for batch in batches for number in batch)
+    k = int(share * len(numbers))
+    low, high = min(numbers[k], 0.0), max(numbers[-1 - k], 0.0)
+    scale = (high - low) / 255
+    return scale, round(-low / scale)
+
+
+variants(
+    sorts_all_numbers,
+    """
+    has_the_other_sign: low has to become the code 0, and is negative
+    - return scale, round(-low / scale)
+    + return scale, round(low / scale)
+    """,
+)
 
 
 @wrong("quantization.calibrate", says="only the last batch was used")
@@ -199,15 +204,6 @@ def does_not_include_zero(batches, share):
     return scale, round(-numbers[k] / scale)
 
 
-@wrong("quantization.calibrate", says="low has to become the code 0, and is negative")
-def has_the_other_sign(batches, share):
-    numbers = sorted(number for batch in batches for number in batch)
-    k = int(share * len(numbers))
-    low, high = min(numbers[k], 0.0), max(numbers[-1 - k], 0.0)
-    scale = (high - low) / 255
-    return scale, round(low / scale)
-
-
 # --- product ----------------------------------------------------------------------------------------------------
 
 
@@ -220,6 +216,12 @@ def takes_the_zero_point_off_the_sum(x, x_zero, w, bias, multipliers, zero):
             sums[row, output] = products - x_zero * sum(weights) + int(bias[output])
     results = np.rint(sums.astype(np.float64) * multipliers[None]) + zero
     return sums, np.minimum(np.maximum(results, 0), 255).astype(np.uint8)
+
+
+@right("quantization.product")
+def converts_first(x, x_zero, w, bias, multipliers, zero):
+    sums = (x.astype(np.int32) - x_zero) @ w.T.astype(np.int32) + bias
+    return sums, np.clip(np.round(sums * multipliers) + zero, 0, 255).astype(np.uint8)
 
 
 @wrong("quantization.product", says="convert before you multiply", points=17)
@@ -288,6 +290,44 @@ def multiplies_by_the_inverse(scale, good, gradients, interval):
     return (unscaled, scale, good) if good < interval else (unscaled, min(2.0 * scale, 1 << 24), 0)
 
 
+@right("quantization.scaler_step")
+def skips_or_unscales(scale, good, gradients, interval):
+    if not all(np.isfinite(each).all() for each in gradients):
+        return None, max(scale / 2, 1.0), 0
+    unscaled = [each / np.float32(scale) for each in gradients]
+    if good + 1 == interval:
+        return unscaled, min(scale * 2, 2.0**24), 0
+    return unscaled, scale, good + 1
+
+
+variants(
+    skips_or_unscales,
+    """
+    looks_for_infinities_only [11]: has a NaN, so the step is skipped
+    - if not all(np.isfinite(each).all() for each in gradients):
+    + if any(np.isinf(each).any() for each in gradients):
+    looks_at_a_sum [11]: all gradients are finite, also where a sum of them would not be
+    - if not all(np.isfinite(each).all() for each in gradients):
+    + if not np.isfinite(sum(each.sum() for each in gradients)):
+    looks_at_the_first_gradient [overflow]: gradient 1 has an infinity
+    - if not all(np.isfinite(each).all() for each in gradients):
+    + if not np.isfinite(gradients[0]).all():
+    keeps_counting [12]: a skipped step ends the row of good ones
+    - return None, max(scale / 2, 1.0), 0
+    + return None, max(scale / 2, 1.0), good
+    grows_one_step_late [11]: this step is the last one of the row
+    - if good + 1 == interval:
+    + if good == interval:
+    grows_without_end [11]: a scale does not grow above 2**24
+    - return unscaled, min(scale * 2, 2.0**24), 0
+    + return unscaled, scale * 2, 0
+    shrinks_without_end [12]: a scale does not fall below 1
+    - return None, max(scale / 2, 1.0), 0
+    + return None, scale / 2, 0
+    """,
+)
+
+
 @wrong("quantization.scaler_step", says="it was not divided by the scale", points=11)
 def does_not_unscale(scale, good, gradients, interval):
     if not all(np.isfinite(each).all() for each in gradients):
@@ -295,73 +335,3 @@ def does_not_unscale(scale, good, gradients, interval):
     if good + 1 == interval:
         return gradients, min(scale * 2, 2.0**24), 0
     return gradients, scale, good + 1
-
-
-@wrong("quantization.scaler_step", says="has a NaN, so the step is skipped", points=11)
-def looks_for_infinities_only(scale, good, gradients, interval):
-    if any(np.isinf(each).any() for each in gradients):
-        return None, max(scale / 2, 1.0), 0
-    unscaled = [each / np.float32(scale) for each in gradients]
-    if good + 1 == interval:
-        return unscaled, min(scale * 2, 2.0**24), 0
-    return unscaled, scale, good + 1
-
-
-@wrong("quantization.scaler_step", says="all gradients are finite, also where a sum of them would not be", points=11)
-def looks_at_a_sum(scale, good, gradients, interval):
-    if not np.isfinite(sum(each.sum() for each in gradients)):
-        return None, max(scale / 2, 1.0), 0
-    unscaled = [each / np.float32(scale) for each in gradients]
-    if good + 1 == interval:
-        return unscaled, min(scale * 2, 2.0**24), 0
-    return unscaled, scale, good + 1
-
-
-@wrong("quantization.scaler_step", says="gradient 1 has an infinity", part="overflow")
-def looks_at_the_first_gradient(scale, good, gradients, interval):
-    if not np.isfinite(gradients[0]).all():
-        return None, max(scale / 2, 1.0), 0
-    unscaled = [each / np.float32(scale) for each in gradients]
-    if good + 1 == interval:
-        return unscaled, min(scale * 2, 2.0**24), 0
-    return unscaled, scale, good + 1
-
-
-@wrong("quantization.scaler_step", says="a skipped step ends the row of good ones", points=12)
-def keeps_counting(scale, good, gradients, interval):
-    if not all(np.isfinite(each).all() for each in gradients):
-        return None, max(scale / 2, 1.0), good
-    unscaled = [each / np.float32(scale) for each in gradients]
-    if good + 1 == interval:
-        return unscaled, min(scale * 2, 2.0**24), 0
-    return unscaled, scale, good + 1
-
-
-@wrong("quantization.scaler_step", says="this step is the last one of the row", points=11)
-def grows_one_step_late(scale, good, gradients, interval):
-    if not all(np.isfinite(each).all() for each in gradients):
-        return None, max(scale / 2, 1.0), 0
-    unscaled = [each / np.float32(scale) for each in gradients]
-    if good == interval:
-        return unscaled, min(scale * 2, 2.0**24), 0
-    return unscaled, scale, good + 1
-
-
-@wrong("quantization.scaler_step", says="a scale does not grow above 2**24", points=11)
-def grows_without_end(scale, good, gradients, interval):
-    if not all(np.isfinite(each).all() for each in gradients):
-        return None, max(scale / 2, 1.0), 0
-    unscaled = [each / np.float32(scale) for each in gradients]
-    if good + 1 == interval:
-        return unscaled, scale * 2, 0
-    return unscaled, scale, good + 1
-
-
-@wrong("quantization.scaler_step", says="a scale does not fall below 1", points=12)
-def shrinks_without_end(scale, good, gradients, interval):
-    if not all(np.isfinite(each).all() for each in gradients):
-        return None, scale / 2, 0
-    unscaled = [each / np.float32(scale) for each in gradients]
-    if good + 1 == interval:
-        return unscaled, min(scale * 2, 2.0**24), 0
-    return unscaled, scale, good + 1
