@@ -384,7 +384,7 @@ def fold(graph):
     from minitorch.passes.affine import fold_affine
     return fold_affine(graph).graph
 """,
-        "error-bound": "def error_bound(*arrays): return checks.inference.bounds.derived(arrays[:7], arrays[7])",
+        "error-bound": "def error_bound(*arrays): return checks.inference.layers.derived(arrays[:7], arrays[7])",
         "serve": "def serve(*counts): return checks.inference.serving.best(checks.inference.serving.plans(counts))",
     },
     "13-quantization": {

@@ -30,8 +30,8 @@ def chain(length: int) -> Graph:
 
 
 def graph_of(case: Any) -> Graph:
-    """The graph of a text, or a chain of so many operations."""
-    return chain(case) if type(case) is int else Graph.parse(case)
+    """The graph of a text, which may be alone in a tuple, or a chain of so many operations."""
+    return chain(case) if type(case) is int else Graph.parse("".join(case))
 
 
 @asks("graph.order", NEEDS)

@@ -16,7 +16,7 @@ from ...ir import Node, Spec
 from ..asks import graph as asks
 from ..asks.graph import PULL, graph_of, values_in
 from ..asks.nodes import everything_in
-from ..asks.plain import Array, Fault, described
+from ..asks.plain import TIMEOUT, Array, Fault, described
 from .compare import wrong_array
 from .reasons import hint, wrong_form
 from .samples import evaluate, graph_text, ladder, listing, random_graph, values_for
@@ -44,6 +44,7 @@ def _random(random: Random, size: int, outputs: int = 1) -> Graph:
 
 ORDER = {"operands first": 10, "each node once": 8, "only what is needed": 5, "a deep graph": 7}
 DEPTH = 3000  # of a chain: three times as deep as Python's recursion
+DIAMONDS = 40  # one on the other: with 2 ** 40 paths, so that no answer comes from going along each
 
 
 def _with_dead(graph: Graph) -> str:
@@ -61,6 +62,7 @@ def _orders(seed: int) -> Cases:
         ("each node once", diamond),
         ("each node once", text_of("%0 = neg(x); %1 = mul(%0, %0); %2 = exp(%0); %1, %0, %1")),
         ("each node once", _with_dead(ladder(5 + random.randrange(4)))),
+        ("each node once", (str(ladder(DIAMONDS)),)),  # not a text, which would be made smaller
         ("only what is needed", text_of("%0 = neg(x); %1 = exp(%0); %2 = abs(%0); %1")),
         ("only what is needed", text_of("%0 = neg(x); %1 = exp(y); y, %0")),
         ("a deep graph", DEPTH + random.randrange(100)),
@@ -103,7 +105,12 @@ def _about_order(case: Any) -> str:
     return listing(case) if type(case) is str else ""
 
 
-order = by_case(asks.order, ORDER, _orders, _wrong_order, about=_about_order, shrinks=True)
+def _too_many_paths(part: str, fault: Fault) -> str:
+    paths = part == "each node once" and fault.kind == TIMEOUT
+    return hint(paths, f"look at each node once, and not at each of the 2 ** {DIAMONDS} paths to it")
+
+
+order = by_case(asks.order, ORDER, _orders, _wrong_order, about=_about_order, on_fault=_too_many_paths, shrinks=True)
 
 # --- run: what the fetches need, and nothing else; `compute` is an oracle, whose calls cannot be made up -----------
 

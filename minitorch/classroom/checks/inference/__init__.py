@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .bounds import error_bound
-from .layers import convincing, fold_layer
+from .layers import convincing, error_bound, fold_layer
 from .passes import fold
 from .serving import serve
 
