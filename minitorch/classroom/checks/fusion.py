@@ -362,7 +362,7 @@ def picture() -> Any:
     rows = []
     for name, (done, moved, took) in DRAWN.items():
         of_roofs = 1e3 * moved / took / BANDWIDTH, 1e3 * done / took / PEAK
-        rows.append(RooflineRow(name, "K1", 1, took / 1e3, int(moved * 1e9), int(done * 1e9), *of_roofs))
+        rows.append(RooflineRow(name, "", 1, took / 1e3, int(moved * 1e9), int(done * 1e9), *of_roofs))
     caches = 32 << 10, 1 << 20, 8 << 20
     roofs = Machine("an invented processor", 32, 1, caches, BANDWIDTH * 1e9, {"float32": PEAK * 1e9})
     return roofline_of(tuple(rows), roofs, "Roofline: six kernels on an invented machine")

@@ -34,7 +34,8 @@ class RooflineRow:
     """A kernel, or an operation by itself.
 
     Attributes:
-        name, kind: of a kernel, as the ledger has them; of an operation, its name and ``"node"``.
+        name, kind: of a kernel, as the ledger has them; of an operation, its name and ``"node"``; of a
+            kernel in a picture that says its name alone, ``""``.
         calls: the number of its runs in one call of the function.
         seconds: of one call of the function, the shortest that was seen.
         bytes: moved.
@@ -236,11 +237,8 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
     write(axes, 0.02, 0.96, f"the slope is memory: {bandwidth:.1f} GB/s", **corner)
     for number, row in enumerate(kernels):
         nothing = "" if row.operations else ", no arithmetic"
-        label = (
-            f"{short(row.name, 26)} ({row.kind}, {duration(row.seconds)}, {row.regime}{nothing})"
-            if number < MOST_LABELS
-            else None
-        )
+        facts = f" ({row.kind}, {duration(row.seconds)}, {row.regime}{nothing})" if row.kind else ""
+        label = f"{short(row.name, 26)}{facts}" if number < MOST_LABELS else None
         colour = colours.KERNELS.get(row.kind, ("", colours.GREY))[1]
         marker = MARKERS[number % len(MARKERS)]
         axes.plot(
