@@ -2,6 +2,7 @@
 
     python -m tests.notebook_runs                     every notebook under every condition, and the seconds of each
     python -m tests.notebook_runs 04 07 --on busy     two notebooks under one of them
+    python -m tests.notebook_runs --on idle --record  how much output each has, for `tools/minutes.py`
 
 A machine in a classroom is not idle. The run fails if a cell fails or writes to stderr, or if a notebook takes longer
 than two minutes.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -26,6 +28,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from tools import minutes
 from tools.clone import NOTEBOOKS
 
 SECONDS = 120  # for a notebook, with whatever else the machine is doing
@@ -113,21 +116,29 @@ def execute(notebook, folder: Path, environment: dict[str, str]) -> str | None:
     return None
 
 
-def wrong(path: Path, condition: str, environment: dict[str, str], last: str = "") -> str | None:
-    """What stopped the notebook under a condition, or what it wrote to stderr; None if it ran in silence.
+def outputs(notebook) -> list[tuple[int, int]]:
+    """The lines of output and the pictures that everybody sees, and those of optional sections."""
+    found = minutes.of_cells(notebook.cells)[:2]
+    return [(counts.outputs, counts.pictures) for counts in found]
+
+
+def ran(path: Path, condition: str, environment: dict[str, str], last: str = ""):
+    """Run a notebook under a condition; return what stopped it or what it wrote to stderr, or None, and its outputs.
 
     Args:
         path: the notebook.
         condition: a key of `CONDITIONS`.
         environment: of the kernel.
-        last: a cell that is run at the end.
+        last: a cell that is run at the end, whose outputs do not count.
     """
     notebook = nbformat.read(path, as_version=4)
     if last:
         notebook.cells.append(nbformat.v4.new_code_cell(last))
     with CONDITIONS[condition]():
         stopped = execute(notebook, NOTEBOOKS, environment)
-    return stopped or "\n\n".join(complaints(notebook)) or None
+    problem = stopped or "\n\n".join(complaints(notebook)) or None
+    del notebook.cells[len(notebook.cells) - bool(last) :]
+    return problem, outputs(notebook)
 
 
 def main() -> int:
@@ -135,23 +146,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("numbers", nargs="*", metavar="NN", help="the notebooks' numbers; all if none is given")
     parser.add_argument("--on", nargs="+", choices=list(CONDITIONS), default=list(CONDITIONS))
+    parser.add_argument("--record", action="store_true", help="write down how much output there is")
     options = parser.parse_args()
     paths = sorted(NOTEBOOKS.glob("*.ipynb"))
     paths = [path for path in paths if not options.numbers or path.name[:2] in options.numbers]
-    failed = []
+    failed, recorded = [], json.loads(minutes.RECORD.read_text(encoding="utf-8"))
     print(f"{'seconds':28}" + "".join(f"{condition:>10}" for condition in options.on))
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
             print(f"{path.stem:28}", end="", flush=True)
             for condition in options.on:
                 start = time.perf_counter()
-                problem = wrong(path, condition, environment(Path(folder)))
+                problem, recorded[path.stem] = ran(path, condition, environment(Path(folder)))
                 took = time.perf_counter() - start
                 if problem or took > SECONDS:
                     failed.append(f"{path.name}, {condition}: {problem or f'{took:.0f} seconds'}")
                 print(f"{took:>9.0f}{'!' if problem or took > SECONDS else ' '}", end="", flush=True)
             print()
     print(*failed, sep="\n\n")
+    if options.record and not failed:
+        lines = (f"{json.dumps(name)}: {json.dumps(recorded[name])}" for name in sorted(recorded))
+        minutes.RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     return bool(failed)
 
 

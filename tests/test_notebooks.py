@@ -1,6 +1,8 @@
 """Every notebook is committed without outputs, and runs in a fresh kernel without a word on stderr."""
 
+import json
 import re
+from itertools import chain
 from pathlib import Path
 
 import nbformat
@@ -52,8 +54,13 @@ def test_runs_from_top_to_bottom(path, environment):
     Its models are exported to ONNX at the end, and compared with what runs and reads them.
     """
     condition = ("idle", "one core")[int(path.name[:2]) % 2]  # others run beside it anyway
-    if problem := notebook_runs.wrong(path, condition, environment, EXPORT):
+    problem, outputs = notebook_runs.ran(path, condition, environment, EXPORT)
+    if problem:
         pytest.fail(f"{condition}: {problem}", pytrace=False)
+    recorded = json.loads(minutes.RECORD.read_text(encoding="utf-8"))[path.stem]
+    command = f"python -m tests.notebook_runs {path.name[:2]} --on idle --record"
+    near = all(abs(now - then) <= 10 + then / 4 for now, then in zip(chain(*outputs), chain(*recorded), strict=True))
+    assert near, f"lines of output and pictures are {outputs}, recorded are {recorded}: {command}"
 
 
 @every_notebook
@@ -110,3 +117,5 @@ def test_reading_code_and_guessing_take_minutes(tmp_path):
     found, optional, stated = minutes.of_notebook(path)
     assert (found, optional, stated) == (minutes.Counts(5, 2, 1), minutes.Counts(4, 0, 0), 7)
     assert found.minutes == 5 / 200 + 2 / 10 + 1
+    notebook.cells[0].outputs = [nbformat.v4.new_output("stream", text="one\n\ntwo\n")]
+    assert notebook_runs.outputs(notebook) == [(2, 0), (0, 0)]
