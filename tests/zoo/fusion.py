@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch.classroom.asks.fusion import REDUCTIONS, loop_shape, operations
-from tests.zoo import right, wrong
+from tests.zoo import right, variants, wrong
 
 # --- kernel_bytes -----------------------------------------------------------------------------------------------
 
@@ -274,52 +274,41 @@ def computes_from_what_it_has_read():
     return found
 
 
-@wrong("fusion.roofline", says="the slope is memory, and the flat roof arithmetic", points=10)
-def swaps_the_roofs():
-    lists = {"memory": ["d"], "arithmetic": ["a", "c"], "below": ["b", "e"], "above": ["f"]}
-    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
-
-
-@wrong("fusion.roofline", says="only where a mark touches it is it the limit", points=10)
-def goes_by_the_side_of_the_ridge():
-    lists = {"memory": ["a", "b", "c", "f"], "arithmetic": ["d", "e"], "below": ["b", "e"], "above": ["f"]}
-    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
-
-
-@wrong("fusion.roofline", says="compare it with the roof straight above", points=11)
-def takes_low_marks_for_slow_ones():
-    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["a", "b", "e"], "above": ["f"]}
-    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
-
-
-@wrong("fusion.roofline", says="the slope is that of main memory alone", points=11)
-def believes_that_no_kernel_is_above_a_roof():
-    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": []}
-    return {"ridge": 4, "bytes": 8, "time": 2, **lists}
-
-
-@wrong("fusion.roofline", says="the bytes would say so", points=12)
-def takes_bytes_for_time():
+@right("fusion.roofline")
+def lists_what_it_sees():
     lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
-    return {"ridge": 4, "bytes": 8, "time": 8, **lists}
-
-
-@wrong("fusion.roofline", says="equal lengths are equal factors", points=9)
-def reads_the_axes_as_rulers():
-    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
-    return {"ridge": 7, "bytes": 1.9, "time": 1.2, **lists}
-
-
-@wrong("fusion.roofline", says="the ridge is a place on the other axis", points=12)
-def says_how_high_the_ridge_is():
-    lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
-    return {"ridge": 64, "bytes": 8, "time": 2, **lists}
-
-
-@wrong("fusion.roofline", says="a list of names was expected", points=6)
-def writes_letters_in_one_text():
-    lists = {"memory": "ac", "arithmetic": "d", "below": "be", "above": "f"}
     return {"ridge": 4, "bytes": 8, "time": 2, **lists}
+
+
+variants(
+    lists_what_it_sees,
+    """
+    swaps_the_roofs [10]: the slope is memory, and the flat roof arithmetic
+    - lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
+    + lists = {"memory": ["d"], "arithmetic": ["a", "c"], "below": ["b", "e"], "above": ["f"]}
+    goes_by_the_side_of_the_ridge [10]: only where a mark touches it is it the limit
+    - lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
+    + lists = {"memory": ["a", "b", "c", "f"], "arithmetic": ["d", "e"], "below": ["b", "e"], "above": ["f"]}
+    takes_low_marks_for_slow_ones [11]: compare it with the roof straight above
+    - lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
+    + lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["a", "b", "e"], "above": ["f"]}
+    believes_that_no_kernel_is_above_a_roof [11]: the slope is that of main memory alone
+    - lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
+    + lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": []}
+    takes_bytes_for_time [12]: the bytes would say so
+    - return {"ridge": 4, "bytes": 8, "time": 2, **lists}
+    + return {"ridge": 4, "bytes": 8, "time": 8, **lists}
+    reads_the_axes_as_rulers [9]: equal lengths are equal factors
+    - return {"ridge": 4, "bytes": 8, "time": 2, **lists}
+    + return {"ridge": 7, "bytes": 1.9, "time": 1.2, **lists}
+    says_how_high_the_ridge_is [12]: the ridge is a place on the other axis
+    - return {"ridge": 4, "bytes": 8, "time": 2, **lists}
+    + return {"ridge": 64, "bytes": 8, "time": 2, **lists}
+    writes_letters_in_one_text [6]: a list of names was expected
+    - lists = {"memory": ["a", "c"], "arithmetic": ["d"], "below": ["b", "e"], "above": ["f"]}
+    + lists = {"memory": "ac", "arithmetic": "d", "below": "be", "above": "f"}
+    """,
+)
 
 
 # --- measure ----------------------------------------------------------------------------------------------------
@@ -338,8 +327,8 @@ def takes_one_clock_for_the_end_and_the_next_start(run, wait, clock, rounds):
     return statistics.median(after - before for before, after in itertools.pairwise(ends))
 
 
-@wrong("fusion.measure", says="which compiles, and comes once", points=3, part="the first call")
-def counts_the_first_call(run, wait, clock, rounds):
+@right("fusion.measure")
+def reads_the_clock_before_and_after(run, wait, clock, rounds):
     import statistics
 
     times = []
@@ -348,7 +337,30 @@ def counts_the_first_call(run, wait, clock, rounds):
         run()
         wait()
         times.append(clock() - start)
-    return statistics.median(times)
+    return statistics.median(times[1:])
+
+
+variants(
+    reads_the_clock_before_and_after,
+    """
+    counts_the_first_call [3, the first call]: which compiles, and comes once
+    - return statistics.median(times[1:])
+    + return statistics.median(times)
+    takes_the_shortest [6, disturbed calls]: no typical one
+    - return statistics.median(times[1:])
+    + return min(times[1:])
+    does_not_wait [7, a call that returns early]: wait for it before you look at the clock again
+    - wait()
+    takes_the_upper_one_of_two [6, disturbed calls]: the mean of the two in the middle
+    - return statistics.median(times[1:])
+    + return sorted(times[1:])[rounds // 2]
+    has_no_call_before [0]: the program was run
+    - for _ in range(rounds + 1):
+    + for _ in range(rounds):
+    - return statistics.median(times[1:])
+    + return statistics.median(times)
+    """,
+)
 
 
 @wrong("fusion.measure", says="which one disturbed call moves", points=6, part="disturbed calls")
@@ -362,60 +374,11 @@ def takes_the_mean(run, wait, clock, rounds):
     return (clock() - start) / rounds
 
 
-@wrong("fusion.measure", says="no typical one", points=6, part="disturbed calls")
-def takes_the_shortest(run, wait, clock, rounds):
-    times = []
-    for _ in range(rounds + 1):
-        start = clock()
-        run()
-        wait()
-        times.append(clock() - start)
-    return min(times[1:])
-
-
-@wrong(
-    "fusion.measure", says="wait for it before you look at the clock again", points=7, part="a call that returns early"
-)
-def does_not_wait(run, wait, clock, rounds):
-    import statistics
-
-    times = []
-    for _ in range(rounds + 1):
-        start = clock()
-        run()
-        times.append(clock() - start)
-    return statistics.median(times[1:])
-
-
 @wrong("fusion.measure", says="wait for it, too", points=7, part="a call that returns early")
 def does_not_wait_for_the_first(run, wait, clock, rounds):
     import statistics
 
     run()
-    times = []
-    for _ in range(rounds):
-        start = clock()
-        run()
-        wait()
-        times.append(clock() - start)
-    return statistics.median(times)
-
-
-@wrong("fusion.measure", says="the mean of the two in the middle", points=6, part="disturbed calls")
-def takes_the_upper_one_of_two(run, wait, clock, rounds):
-    times = []
-    for _ in range(rounds + 1):
-        start = clock()
-        run()
-        wait()
-        times.append(clock() - start)
-    return sorted(times[1:])[rounds // 2]
-
-
-@wrong("fusion.measure", says="the program was run", points=0)
-def has_no_call_before(run, wait, clock, rounds):
-    import statistics
-
     times = []
     for _ in range(rounds):
         start = clock()
