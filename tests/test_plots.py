@@ -234,7 +234,7 @@ def test_no_text_of_the_roofline_covers_another(name):
 
 
 def test_many_labels_at_one_point_cover_nothing():
-    figure = Figure(layout="constrained")
+    figure = Figure()
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1])
     axes.legend([])
