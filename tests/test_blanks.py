@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import linecache
+import math
 import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import nbformat
 import pytest
 
 import minitorch as mt
 from minitorch.course import Blank, blank, blanking, blanks
-from minitorch.course.blanking import Outcome, different, is_blank
+from minitorch.course.blanking import Outcome, as_typed, different, is_blank
+from minitorch.course.blanks import autograd
+from tools.clone import NOTEBOOKS
 
 TOPICS = [each.name for each in pkgutil.iter_modules(blanks.__path__)]
 ALL = {
@@ -37,6 +41,24 @@ def test_each_mistake_is_told_by_its_sentence(row: Blank) -> None:
 @every
 def test_a_function_that_does_nothing_is_wrong(row: Blank) -> None:
     assert row.wrong(blanking.as_typed(lambda *_, **__: None, row.answer))
+
+
+@pytest.mark.parametrize("value", [1.5, mt.tensor(1.5)], ids=["a number", "a tensor"])
+def test_later_notebooks_import_the_var_that_notebook_02_builds(value: Any) -> None:
+    cells = nbformat.read(NOTEBOOKS / "02-autograd.ipynb", as_version=4).cells
+    names: dict[str, Any] = {"math": math}
+    exec(next(cell.source for cell in cells if cell.id == "tape"), names)
+
+    def gradient(var: Any, tape: list[Any], program: Callable[[Any], Any]) -> tuple[float, float, int]:
+        tape.clear()
+        x = var(value)
+        end = program(x)
+        as_typed(autograd.backward, var.__init__)(end)
+        return float(end.value), float(x.grad), len(tape)
+
+    for _, program in autograd._programs():
+        built, imported = gradient(names["Var"], names["tape"], program), gradient(autograd.Var, autograd.tape, program)
+        assert built == imported and built[1] == mt.grad(program)(mt.tensor(1.5)).item()
 
 
 # What the reader is told, and what the name is bound to -------------------------------------------------------------

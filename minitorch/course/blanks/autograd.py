@@ -19,9 +19,9 @@ def backward(end: Any) -> Any:
 
 
 class Var:
-    """The notebook's own has `exp` besides."""
+    """What notebook 02 builds, without `exp`; 04 and 05 let it hold a tracer and a lazy tensor."""
 
-    def __init__(self, value: float, operands: Any = (), pulls: Any = ()) -> None:
+    def __init__(self, value: Any, operands: Any = (), pulls: Any = ()) -> None:
         self.value, self.operands, self.pulls, self.grad = value, operands, pulls, 0.0
         if operands:
             tape.append(self)
