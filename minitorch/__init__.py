@@ -33,6 +33,7 @@ from .functional import FUNCTIONS
 from .interpreters import is_grad_enabled
 from .modes import Graph, Jitted, Operation, Session, jit, lazy, placeholder
 from .nn.functional import log_softmax, relu, softmax
+from .packages import BESIDE
 from .tensor import Tensor
 
 __version__ = "0.1.0"
@@ -58,11 +59,12 @@ _LATER = {
     "profiler": "profiler",
     "quantization": "quantization",
     "save": "export.checkpoints",
-    "sharding": "sharding",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name in BESIDE:
+        return import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{_LATER[name]}")
@@ -71,7 +73,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *BESIDE})
 
 
 __all__ = [

@@ -4,6 +4,8 @@
 import builtins
 from typing import Any
 
+from minitorch_xla import sharding as sharding
+
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
@@ -19,7 +21,6 @@ from . import optim as optim
 from . import passes as passes
 from . import primitives as primitives
 from . import quantization as quantization
-from . import sharding as sharding
 from .amp.autocast_mode import autocast as autocast
 from .amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled

@@ -17,6 +17,8 @@ from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any, Self
 
+from .packages import is_own
+
 WIDTH = 100  # letters of a line that a notebook shows without breaking it
 
 CODES: dict[str, str] = {
@@ -96,7 +98,7 @@ def published(name: str, function: Any) -> Any:
 def called() -> str:
     """The name of the public function that the user has called, the outermost on the stack; "" if there is none."""
     frame, name = sys._getframe(1), ""
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
+    while frame.f_back is not None and is_own(frame.f_globals.get("__name__")):
         name = PUBLIC.get(frame.f_code, name)
         frame = frame.f_back
     return name

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from .dtypes import PYTHON_NUMBERS, DType, stored
 from .errors import TracingWarning
 from .named import by_name
+from .packages import ENGINE, PACKAGES
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -291,14 +292,17 @@ class Node:
         return f"<{self.primitive.name}: {self.spec}{where}>"
 
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# The beginnings of the files of this distribution: the engine, and the packages beside it.
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_BESIDE = os.path.join(_ROOT, "extras") if os.path.isdir(os.path.join(_ROOT, "extras")) else _ROOT
+_FILES = tuple(os.path.join(_ROOT if name == ENGINE else _BESIDE, name) + os.sep for name in PACKAGES)
 
 
 class _Files(dict[str, bool]):
     """Whether each source file belongs to this package, cached by file name."""
 
     def __missing__(self, file: str) -> bool:
-        ours = self[file] = file.startswith(_PACKAGE)
+        ours = self[file] = file.startswith(_FILES)
         return ours
 
 
@@ -308,7 +312,7 @@ _OURS = _Files()
 def warn_user(text: str, category: type[Warning] = TracingWarning) -> None:
     """Give a warning at the line of the nearest caller outside of this package."""
     depth, frame = 1, sys._getframe(0)
-    between = (_PACKAGE, functools.__file__)  # Python's own `cached_property`
+    between = (*_FILES, functools.__file__)  # Python's own `cached_property`
     while frame.f_back is not None and frame.f_code.co_filename.startswith(between):
         depth, frame = depth + 1, frame.f_back
     warnings.warn(text, category, stacklevel=depth)

@@ -15,6 +15,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from .packages import is_own
+
 Built = tuple[Any, ...]
 
 
@@ -116,7 +118,6 @@ _ROWS: dict[type, Row] = {  # the first that is a base of a value's class
 _OBJECT = Row(lambda value: ((), (), ()), object.__new__, lambda target, keys, items, facts: None)
 _EXACT = frozenset(_ROWS) - {types.SimpleNamespace}
 _IN_C = types.GetSetDescriptorType, types.MemberDescriptorType  # what the interpreter makes, or a class in C
-_OURS = __name__.partition(".")[0]  # data of this package is a leaf
 _ITERATORS: dict[type, Callable[[list[Any]], Any]] = {  # used up when they are taken apart
     **dict.fromkeys((map, filter, zip, enumerate, reversed, type(iter([])), type(iter(())), type(iter({}))), iter),
     types.GeneratorType: lambda items: (item for item in items),
@@ -136,7 +137,7 @@ def row_of(kind: Any, objects: bool = False) -> Row | None:
     for base in _ROWS:
         if issubclass(kind, base) and (base is not tuple or kind is tuple or hasattr(kind, "_fields")):
             return _ROWS[base]
-    if kind.__module__.partition(".")[0] == _OURS or any("__call__" in vars(ancestor) for ancestor in kind.__mro__):
+    if is_own(kind.__module__) or any("__call__" in vars(ancestor) for ancestor in kind.__mro__):
         return None
     if dataclasses.is_dataclass(kind) or hasattr(kind, "__attrs_attrs__"):
         return _OBJECT

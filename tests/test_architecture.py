@@ -20,6 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "minitorch"
+EXTRAS = ROOT / "extras"
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
@@ -39,8 +40,13 @@ def room_of(parts: tuple[str, ...]) -> tuple[str, ...]:
     return parts[:depth]
 
 
+def parts_of(path: Path) -> tuple[str, ...]:
+    """A file's place as rooms are named: from the engine's folder, or from that of the packages beside it."""
+    return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else EXTRAS).parts
+
+
 def names_imported(path: Path) -> list[tuple[tuple[str, ...], str, int]]:
-    """Module, name and line of what a file imports from the package; what is for type checkers only does not count."""
+    """Module, name and line of what a file imports from the packages; what is for type checkers only does not count."""
     tree = ast.parse(path.read_text())
     only_types = {
         id(child)
@@ -48,13 +54,18 @@ def names_imported(path: Path) -> list[tuple[tuple[str, ...], str, int]]:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for child in ast.walk(node)
     }
-    here = path.relative_to(PACKAGE).parts[:-1]
+    here = parts_of(path)[:-1]
     found = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or not node.level or id(node) in only_types:
+        if not isinstance(node, ast.ImportFrom) or id(node) in only_types:
             continue
-        base = here[: len(here) - node.level + 1]
-        target = base + tuple((node.module or "").split(".") if node.module else ())
+        target = tuple(node.module.split(".") if node.module else ())
+        if node.level:
+            target = here[: len(here) - node.level + 1] + target
+        elif target[0] == PACKAGE.name:
+            target = target[1:]
+        elif not target[0].startswith(f"{PACKAGE.name}_"):
+            continue
         found += [(target, alias.name, node.lineno) for alias in node.names]
     return found
 
@@ -80,7 +91,8 @@ def is_below(room: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 FILES = sorted(
     path
-    for path in PACKAGE.rglob("*.py")
+    for folder in (PACKAGE, EXTRAS)
+    for path in folder.rglob("*.py")
     if (path.parent != PACKAGE or path.name != "__init__.py") and path.parent.name != ".ipynb_checkpoints"
 )
 
@@ -89,7 +101,7 @@ def files_imported(path: Path) -> Iterator[Path]:
     """The files of the package that a file imports, at its top or later; not what is for type checkers only."""
     for target, name, _ in names_imported(path):
         for parts in ((*target, name), target):
-            module = PACKAGE.joinpath(*parts)
+            module = (EXTRAS if parts and parts[0].startswith(f"{PACKAGE.name}_") else PACKAGE).joinpath(*parts)
             found = [each for each in (module.with_suffix(".py"), module / "__init__.py") if each.exists()]
             if found:
                 yield from found
@@ -119,7 +131,7 @@ def test_the_page_shows_what_the_program_prints(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_every_room_is_drawn() -> None:
-    rooms = {room_of(path.relative_to(PACKAGE).parts) for path in FILES} - {("__main__",)}
+    rooms = {room_of(parts_of(path)) for path in FILES} - {("__main__",)}
     assert rooms == set(ROOMS)
 
 
@@ -127,9 +139,9 @@ def test_a_folder_of_the_compiler_has_at_most_a_dozen_files() -> None:
     assert max(Counter(path.parent for path in (PACKAGE / "compiler").rglob("*.py")).values()) <= 12
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_upwards(path: Path) -> None:
-    room = room_of(path.relative_to(PACKAGE).parts)
+    room = room_of(parts_of(path))
     if room == ("__main__",):
         return
     wrong = [
@@ -150,7 +162,7 @@ MIDDLE = [
 ]
 
 
-@pytest.mark.parametrize("path", MIDDLE, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", MIDDLE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_in_the_middle_asks_for_the_host(path: Path) -> None:
     """Code depends on the target that is passed along, so that it can be made for any target on any machine."""
     tree = ast.parse(path.read_text())
@@ -164,7 +176,7 @@ def test_nothing_in_the_middle_asks_for_the_host(path: Path) -> None:
     assert not names & about_here
 
 
-@pytest.mark.parametrize("path", MIDDLE, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", MIDDLE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_cache_keeps_kernels_alive(path: Path) -> None:
     """What is cached by its arguments is cached for a number of them."""
     functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]

@@ -62,7 +62,7 @@ ROOMS = {
     "16-devices": {"autograd", "functional", "tree"},
     "17-transformer": {"graph"},
 }
-GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "named", "primitives", "tensor"}
+GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "named", "packages", "primitives", "tensor"}
 
 
 @every
@@ -90,7 +90,7 @@ def test_what_is_withheld_is_neither_source_nor_code_in_an_image(name: str) -> N
     files = opened(name)
     for module, names in parts.withheld_names(contents_of(name).needs).items():
         tree = parts.modules()[module]
-        place = tree.relative_to(parts.PACKAGE.parent).as_posix()
+        place = parts.place_of(tree).as_posix()
         for each in names:
             found = parts.definition(ast.parse(tree.read_text()), each)
             assert found is not None

@@ -60,8 +60,9 @@ def test_a_wheel_has_all_of_the_package_and_nothing_else(handed_out: Path) -> No
         names = {PurePosixPath(name) for name in archive.namelist()}
     about = {name for name in names if name.parts[0].endswith(".dist-info")}
     here = {
-        PurePosixPath(path.relative_to(ROOT).as_posix())
-        for path in (ROOT / "minitorch").rglob("*")
+        PurePosixPath(path.relative_to(base).as_posix())
+        for base, pattern in ((ROOT, "minitorch/**/*"), (ROOT / "extras", "minitorch_*/**/*"))
+        for path in base.glob(pattern)
         if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & {*path.parts}
     }
     exercises = {

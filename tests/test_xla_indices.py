@@ -111,7 +111,7 @@ def test_a_training_step_has_the_kernels_of_one_by_hand():
         value, gradients = jax.value_and_grad(loss)(weights, x, y)
         return value, gradients, [w - rate * g for w, g in zip(weights, gradients, strict=True)]
 
-    from minitorch.backends.xla.hlo import read
+    from minitorch_xla.backend.hlo import read
 
     text = jax.jit(by_hand, donate_argnums=0).lower(weights, x, y).compile().as_text()
     ours = step.hlo(mt.tensor(x), mt.tensor(y))

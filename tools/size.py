@@ -1,4 +1,4 @@
-"""Count the package's lines of code by room, and what should not grow: ``python -m tools.size``.
+"""Count the packages' lines of code by room, and what should not grow: ``python -m tools.size``.
 
 Lines are those with code: blanks, comments and docstrings do not count. The figures stand in `docs/architecture.md`, in
 the column *lines* of the rooms and in the table of other counts. Tests hold the package to them.
@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = ("minitorch", "extras")  # the engine, and the packages beside it
 PAGE = ROOT / "docs" / "architecture.md"
 ROOM = re.compile(r"^\| `([a-z_/]+?)(?:\.py|/)` \| +([\d,]+) \|", re.MULTILINE)
 COUNT = re.compile(r"^\| ([^`|]*[a-z][^|]*) \| +([\d,]+) \|$", re.MULTILINE)
@@ -40,7 +41,8 @@ CORE = (
     "graph",
 )
 FOREIGN = re.compile(
-    r"autocast|OnDevice|on_device|\bLength|quanti[sz]|shard|onnx|rehears|donat|calibrat", re.IGNORECASE
+    r"autocast|on_?device|(?-i:\bLength\b|know_length|without_lengths)|quanti[sz]|shard|onnx|rehears|donat|calibrat",
+    re.I,
 )
 NAMES = 3  # a collection of so many names of primitives is a fact about them; of fewer, a pattern
 
@@ -74,15 +76,15 @@ def stated(page: str) -> dict[str, int]:
 
 
 def sources(revision: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the files of the package, by their path in it, with their text; of a commit, if one is given."""
+    """Yield path, as rooms are named, and text of each file of all packages; of a commit, if one is given."""
     if revision is None:
-        for path in sorted((ROOT / "minitorch").rglob("*.py")):
-            yield path.relative_to(ROOT / "minitorch").as_posix(), path.read_text(encoding="utf-8")
+        for folder in FOLDERS:
+            for path in sorted((ROOT / folder).rglob("*.py")):
+                yield path.relative_to(ROOT / folder).as_posix(), path.read_text(encoding="utf-8")
         return
-    listed = _git("ls-tree", "-r", "--name-only", revision, "minitorch").splitlines()
-    for name in listed:
+    for name in _git("ls-tree", "-r", "--name-only", revision, *FOLDERS).splitlines():
         if name.endswith(".py"):
-            yield name.removeprefix("minitorch/"), _git("show", f"{revision}:{name}")
+            yield name.partition("/")[2], _git("show", f"{revision}:{name}")
 
 
 def _git(*words: str) -> str:
@@ -104,7 +106,7 @@ def by_room(files: Iterable[tuple[str, str]], rooms: Iterable[str]) -> Counter[s
 
 def loaded(program: str) -> int:
     """Return how many files of the package a program loads."""
-    count = "sum(name.partition('.')[0] == 'minitorch' for name in sys.modules)"
+    count = "sum(name.startswith('minitorch') for name in sys.modules)"
     code = f"import sys, minitorch as mt\n{program}\nprint({count})"
     output = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return int(output)
@@ -119,11 +121,9 @@ def foreign_words() -> int:
 
 def collections_of_names() -> Iterator[tuple[str, int]]:
     """Yield file and line of each collection of primitives' names outside their declarations, exercises apart."""
-    import minitorch.primitives.contract
-    import minitorch.primitives.operators  # noqa: F401  loading it declares names
-    from minitorch.ir import LOWERED, OPERATORS, PRIMITIVES
+    from minitorch.ir import LOWERED, PRIMITIVES
 
-    names = {*PRIMITIVES, *LOWERED, *OPERATORS}
+    names = {*PRIMITIVES, *LOWERED}
     for file, source in sources():
         if file.startswith(("primitives/", "classroom/", "course/")):
             continue
@@ -139,7 +139,7 @@ def collections_of_names() -> Iterator[tuple[str, int]]:
 
 
 COUNTS: dict[str, Callable[[], int]] = {
-    "lines of code in the package": lambda: sum(code_lines(source) for _, source in sources()),
+    "lines of code in all packages": lambda: sum(code_lines(source) for _, source in sources()),
     "lines of code in the core": lambda: sum(
         code_lines(source) for name, source in sources() if name.removesuffix(".py").split("/")[0] in CORE
     ),
@@ -183,7 +183,7 @@ def main() -> None:
     before = by_room(sources(options.against), rooms) if options.against else Counter[str]()
     for room in [*rooms, ""]:
         change = f"{now[room] - before[room]:+8,}" if options.against else ""
-        print(f"{now[room]:8,}{change}  {room or 'minitorch'}")
+        print(f"{now[room]:8,}{change}  {room or 'all packages'}")
     for what, count in list(COUNTS.items())[2:]:
         print(f"{count():8,}  {what.replace('`', '')}")
 

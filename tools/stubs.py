@@ -21,6 +21,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from minitorch import dtypes
 from minitorch.dtypes import DType
 from minitorch.functional import operands
 from minitorch.methods import Drawable, TensorMethods, install
+from minitorch.packages import BESIDE
 
 PACKAGE = Path(minitorch.__file__).parent
 WRITTEN_BY = "# Written by `make stubs` from the package itself; do not edit."
@@ -232,7 +234,8 @@ def package() -> str:
     for name in names:
         value = getattr(minitorch, name)
         if inspect.ismodule(value):
-            stub.imports.add(f"from . import {name} as {name}")
+            package, _, module = value.__name__.rpartition(".")
+            stub.imports.add(f"from {'.' if package == 'minitorch' else package} import {module} as {name}")
         elif isinstance(value, DType):
             declared = next(each for each, dtype in vars(dtypes).items() if dtype is value)
             stub.imports.add(f"from .dtypes import {declared} as {name}")
@@ -253,7 +256,13 @@ def declared_in(value: Any) -> str | None:
     return home if any(getattr(node, "name", None) == value.__name__ for node in tree.body) else None
 
 
+def beside(name: str) -> str:
+    """The stub of a package beside the engine under its public name."""
+    return f"from {BESIDE[name]} import *  # noqa: F403\n"
+
+
 STUBS = {PACKAGE / "__init__.pyi": package, PACKAGE / "methods.pyi": methods}
+STUBS |= {PACKAGE / f"{name}.pyi": partial(beside, name) for name in BESIDE}
 
 if __name__ == "__main__":
     for path, written in STUBS.items():

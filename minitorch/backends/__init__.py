@@ -13,12 +13,13 @@ back. And the memory of the inputs in `donated` may be used for any output. Neit
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from ..packages import load
 from ..passes import DEFAULT as OPTIMISATIONS
 from ..passes import LOWERING, Pass
 
@@ -26,17 +27,57 @@ Array = np.ndarray[Any, Any]
 Executable = Callable[..., list[Array]]  # of (arrays, overwrite=True)
 Compile = Callable[..., Executable]  # of (graph, updates=None, donated=())
 
-# The module of each backend, loaded with its dependencies (such as LLVM) when it is first used.
-BACKENDS = {"interpret": "interpret", "llvm": "llvm", "loops": "loops", "xla": "xla"}
 
-# The package that a backend needs beyond those of the engine, and what to do without it.
-NEEDED = {"xla": "jax"}
-MISSING = {"xla": "JAX, which is not installed: pip install 'minitorch[jax]'"}
+@dataclass(frozen=True)
+class Backend:
+    """A row of `BACKENDS`.
+
+    Attributes:
+        module: where its function ``compile`` is; loaded with its dependencies (such as LLVM) when it is first used.
+        lowers: whether it makes loops of a graph, which the passes `LOWERING` prepare.
+        has_device: whether its values are in a memory of its own, and are copied when Python asks for them.
+        keeps_bits: whether it rounds every sum, product, quotient and root as eager mode does.
+        needs: a package beyond those of the engine.
+        missing: what to do without that package.
+    """
+
+    module: str
+    lowers: bool = False
+    has_device: bool = False
+    keeps_bits: bool = True
+    needs: str = ""
+    missing: str = ""
+
+
+BACKENDS = {
+    "interpret": Backend("minitorch.backends.interpret"),
+    "llvm": Backend("minitorch.backends.llvm", lowers=True),
+    "loops": Backend("minitorch.backends.loops", lowers=True),
+    # XLA fuses products with sums, and multiplies by a reciprocal where it divides by one number.
+    "xla": Backend(
+        "minitorch_xla.backend",
+        has_device=True,
+        keeps_bits=False,
+        needs="jax",
+        missing="JAX, which is not installed: pip install 'minitorch[jax]'",
+    ),
+}
+"""The table of backends, by name. A further row is all that another one needs:
+
+Example:
+    >>> BACKENDS["mine"] = Backend("minitorch.backends.interpret")
+    >>> import minitorch as mt
+    >>> mt.jit(lambda x: x + 1, backend="mine")(mt.ones(2))
+    tensor([2., 2.])
+    >>> del BACKENDS["mine"]
+"""
 
 DEFAULT = "llvm"
 
-# The backends that lower a graph to loops.
-COMPILING = frozenset(("llvm", "loops"))
+
+def row_of(name: str) -> Backend:
+    """Return the row of a backend; a name may say a device, too (``"xla:cuda"``)."""
+    return BACKENDS[name.partition(":")[0]]
 
 
 def check(name: str) -> None:
@@ -58,12 +99,13 @@ def get(name: str) -> Compile:
     """
     check(name)
     kind, _, device = name.partition(":")
+    row = row_of(name)
     try:
-        compiler: Compile = import_module(f"{__name__}.{BACKENDS[kind]}").compile
+        compiler: Compile = load(row.module).compile
     except ModuleNotFoundError as error:
-        if error.name != NEEDED.get(kind):
+        if not row.needs or error.name != row.needs:
             raise
-        raise ModuleNotFoundError(f"the backend {kind!r} needs {MISSING[kind]}", name=error.name) from None
+        raise ModuleNotFoundError(f"the backend {kind!r} needs {row.missing}", name=error.name) from None
     return partial(compiler, device=device) if device else compiler
 
 
@@ -96,20 +138,12 @@ def passes_for(name: str) -> tuple[Pass, ...]:
         >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")][:3]
         ['unsharded', 'early quantisation', 'integer products']
     """
-    return (*OPTIMISATIONS, *LOWERING) if name in COMPILING else OPTIMISATIONS
+    return (*OPTIMISATIONS, *LOWERING) if row_of(name).lowers else OPTIMISATIONS
 
 
 def has_device(name: str) -> bool:
-    """Whether a backend has values in a memory of its own, which are copied when Python asks for them."""
-    return name.partition(":")[0] == "xla"
-
-
-def keeps_bits(name: str) -> bool:
-    """Whether a backend rounds every sum, product, quotient and root as eager mode does.
-
-    XLA fuses products with sums, and multiplies by a reciprocal where it divides by one number.
-    """
-    return name.partition(":")[0] != "xla"
+    """Return whether a backend has values in a memory of its own, which are copied when Python asks for them."""
+    return row_of(name).has_device
 
 
 def clear_caches() -> None:

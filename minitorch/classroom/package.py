@@ -2,7 +2,7 @@
 
 The wheel is built by the project's own build backend, through pip, from a copy of the package alone: nothing of the
 clone but `minitorch` and the exercises can come into it, and the clone stays as it is. Nothing is downloaded, because
-setuptools is in the environment that `make setup` makes. Both kinds of files are the same bytes every time.
+hatchling is in the environment that `make setup` makes. Both kinds of files are the same bytes every time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from ..errors import CommandError
+from .parts import folders
 from .release import HANDED_OUT, Released
 
 CLONE = Path(__file__).resolve().parents[2]
@@ -53,7 +54,7 @@ def wheel(folder: Path) -> Path:
     """Build the wheel of `minitorch` into a folder; returns its path.
 
     Raises:
-        CommandError: if this minitorch is no clone of the repository, or has no pip and setuptools beside it, or the
+        CommandError: if this minitorch is no clone of the repository, or has no pip and hatchling beside it, or the
             build fails.
     """
     if missing := [name for name in BUILT_FROM if not (CLONE / name).is_file()]:
@@ -61,12 +62,13 @@ def wheel(folder: Path) -> Path:
             f"a wheel is built from a clone of the repository, and there is no {missing[0]} in {CLONE}: "
             "give students the wheel that this minitorch was installed from"
         )
-    if missing := [name for name in ("pip", "setuptools") if PathFinder.find_spec(name) is None]:
+    if missing := [name for name in ("pip", "hatchling") if PathFinder.find_spec(name) is None]:
         raise CommandError(f"a wheel is built by {missing[0]}, which is not here: install minitorch with `make setup`")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="minitorch-wheel-") as temporary:
         source, built = Path(temporary) / "source", Path(temporary) / "built"
-        shutil.copytree(CLONE / "minitorch", source / "minitorch", ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        for each in folders():
+            shutil.copytree(each, source / each.relative_to(CLONE), ignore=shutil.ignore_patterns("__pycache__", ".*"))
         for name in BUILT_FROM:
             shutil.copy(CLONE / name, source)
         # By what was handed out, `minitorch check` finds what a student has moved, changed or deleted.

@@ -1,4 +1,4 @@
-"""The parts of the package: which module imports which, found in their sources, and what `Needs` leave of them."""
+"""The parts of the packages: which module imports which, found in their sources, and what `Needs` leave of them."""
 
 from __future__ import annotations
 
@@ -6,33 +6,48 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
+from ..packages import PACKAGES, real_name
 from .asks.needs import EVERYTHING, Needs
 
 PACKAGE = Path(__file__).resolve().parents[1]
 NAME = PACKAGE.name
 
 
-def sources(room: Path = PACKAGE) -> list[Path]:
-    """The Python files of the package, or of a room. Copies that an editor keeps in hidden folders are none."""
-    return sorted(path for path in room.rglob("*.py") if not path.parent.name.startswith("."))
+@cache
+def folders() -> tuple[Path, ...]:
+    """The folders of the packages of this distribution that are installed."""
+    specs = [find_spec(name) for name in PACKAGES]
+    return tuple(Path(spec.origin).resolve().parent for spec in specs if spec is not None and spec.origin is not None)
 
 
-def digest_of(paths: Iterable[Path], room: Path = PACKAGE) -> bytes:
-    """A digest of files, with their places in the package or in a room of it."""
+def place_of(path: Path) -> Path:
+    """The path of a file as Python imports it, beginning with its package."""
+    return next(path.relative_to(folder.parent) for folder in folders() if path.is_relative_to(folder))
+
+
+def sources(room: Path | None = None) -> list[Path]:
+    """The Python files of all packages, or of a room. Copies that an editor keeps in hidden folders are none."""
+    rooms = folders() if room is None else (room,)
+    return sorted(path for each in rooms for path in each.rglob("*.py") if not path.parent.name.startswith("."))
+
+
+def digest_of(paths: Iterable[Path]) -> bytes:
+    """A digest of files, with their places in the packages."""
     digest = hashlib.sha256()
     for path in paths:
-        digest.update(b"\0" + path.relative_to(room).as_posix().encode() + b"\0" + path.read_bytes())
+        digest.update(b"\0" + place_of(path).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.digest()
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """All modules of the package, by their names: the file of each."""
+    """All modules of the packages, by their names: the file of each."""
     found = {}
     for path in sources():
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        parts = place_of(path).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
@@ -46,12 +61,12 @@ def kept(needs: Needs) -> frozenset[str]:
     """
     for name in (*needs.engine, *needs.without):
         if name not in EVERYTHING:
-            _check(f"{NAME}.{name}")
-    withheld = tuple(f"{NAME}.{name}" for name in ("classroom", *needs.without))  # no import brings the checks along
+            _check(_whole(name))
+    withheld = tuple(_whole(name) for name in ("classroom", *needs.without))  # no import brings the checks along
     if needs.engine == EVERYTHING:
         pending = [*modules()]
     else:
-        pending = [each for name in needs.engine for each in _inside(f"{NAME}.{name}")]
+        pending = [each for name in needs.engine for each in _inside(_whole(name))]
     found: set[str] = set()
     while pending:
         name = pending.pop()
@@ -65,10 +80,15 @@ def withheld_names(needs: Needs) -> dict[str, list[str]]:
     """The functions and methods that are withheld, by their modules."""
     found: dict[str, list[str]] = {}
     for name in needs.without:
-        module, inner = _split(f"{NAME}.{name}")
+        module, inner = _split(_whole(name))
         if inner:
             found.setdefault(module, []).append(inner)
     return found
+
+
+def _whole(name: str) -> str:
+    """The whole name of a module or function, from its name in `minitorch`."""
+    return real_name(f"{NAME}.{name}") or f"{NAME}.{name}"
 
 
 def _check(name: str) -> None:

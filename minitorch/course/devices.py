@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..sharding import use_virtual_devices
+from minitorch_xla.sharding import use_virtual_devices
+
 from .recording import FOLDER, ran, recalled
 
 DEVICES = 8

@@ -14,6 +14,7 @@ from ..functional.operands import is_operand, operand
 from ..interpreters import current_staging, for_one_line
 from ..nn.module import zero_gradients
 from ..nn.parameter import concretely
+from ..packages import is_own
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
 from .group import ParamGroup
@@ -170,7 +171,7 @@ class Optimizer:
             if "step" in group.slots:
                 step = self.state[parameters[0]]["step"]
                 assign(step, step + 1)
-            ours = type(self).__module__.startswith(f"{__package__}.")  # so that no method is the user's
+            ours = is_own(type(self).__module__)  # so that no method is the user's
             update = for_one_line(self.update) if ours else self.update
             yield from update(group, parameters, gradients)
 

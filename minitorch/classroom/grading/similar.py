@@ -20,7 +20,7 @@ from pygments.lexers import PythonLexer
 from pygments.token import Comment, Name, Number, String, Text
 
 from ...errors import CommandError
-from ..parts import PACKAGE, sources
+from ..parts import place_of, sources
 from .course.folders import Course, Submission, read_exercise, submissions
 from .course.names import visible
 from .course.private import replace as write_file
@@ -272,7 +272,7 @@ def similar(course: Course, exercise: str, common: float, at_least: float, most:
 @cache
 def engine() -> Party:
     """Return the package's own source as a party."""
-    pieces = [Piece(str(path.relative_to(PACKAGE.parent)), path.read_text(encoding="utf-8")) for path in sources()]
+    pieces = [Piece(str(place_of(path)), path.read_text(encoding="utf-8")) for path in sources()]
     return party("minitorch", pieces, in_class=False)
 
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ...functional.inplace import assign
 from ...interpreters import current, current_staging, readers
 from ...nn import Module
 from ...nn.module import IncompatibleKeys
+from ...packages import load as package
 from ...tensor import OnDevice, Tensor, note_write
 from . import regions, structure
 from .reading import Checkpoint
@@ -237,7 +237,7 @@ def _on_devices(value: OnDevice, name: str, checkpoint: Checkpoint) -> OnDevice:
         checkpoint.read(name, part, box)
         return part.astype(value.dtype.numpy, copy=False)
 
-    found: OnDevice = import_module("minitorch.backends.xla.partitions").filled(value, read)
+    found: OnDevice = package("minitorch_xla.backend.partitions").filled(value, read)
     return found
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 from ...ir import Shape
+from ...packages import load
 from ...tensor import OnDevice, Tensor
 from .index import text_of
 from .regions import Box
@@ -25,10 +25,10 @@ Pieces = tuple[Shape, Sequence[Box]]
 
 
 def parts_of(tensor: Any) -> list[Any]:
-    """The parts of a tensor that is divided among processes (`backends.xla.partitions.Part`); none of any other."""
+    """Return the `Part`s of a tensor that is divided among processes (`minitorch_xla.backend.partitions`)."""
     if not is_on_device(tensor):
         return []
-    return list(import_module("minitorch.backends.xla.partitions").parts(tensor._value))
+    return list(load("minitorch_xla.backend.partitions").parts(tensor._value))
 
 
 def is_on_device(tensor: Any) -> bool:
@@ -38,7 +38,7 @@ def is_on_device(tensor: Any) -> bool:
 
 def processes() -> Any:
     """The module that knows the processes; there are some."""
-    return import_module("minitorch.backends.xla.processes")
+    return load("minitorch_xla.backend.processes")
 
 
 def name_of(name: str, box: Box) -> str:

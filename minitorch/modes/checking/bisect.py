@@ -116,7 +116,7 @@ def _first_alone(program: Program, arrays: Sequence[Array]) -> Node | None:
             given = [values[each] for each in inputs]
             known = dict(zip(alone.inputs, given, strict=True))
             made = backends.get(program.backend)(alone)(given)
-            if judge(alone.nodes, known, alone.outputs, made, backends.keeps_bits(program.backend)).beyond:
+            if judge(alone.nodes, known, alone.outputs, made, backends.row_of(program.backend).keeps_bits).beyond:
                 return node
     return None
 

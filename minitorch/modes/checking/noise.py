@@ -26,7 +26,7 @@ TIMES_NOISE, TIMES_ORDER = 16, 8
 # `compiler/`), and so many lanes and vectors share the others. Of several sums side by side, each may be in one lane.
 LONGEST, LANES = 1 << 12, 16
 
-# Operations that round alike in every mode, but on backends that do not keep their bits (`backends.keeps_bits`); 16-bit
+# Operations that round alike in every mode, but on backends that do not keep their bits (`Backend.keeps_bits`); 16-bit
 # floats that moved at all have moved by one ulp.
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 

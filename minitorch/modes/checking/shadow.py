@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backends import interpret, keeps_bits
+from ...backends import interpret, row_of
 from ...dtypes import BY_NUMPY
 from ...errors import MismatchError
 from ...export import safetensors
@@ -119,7 +119,7 @@ class Shadowed:
         judgement = Judgement()
         if found is not None and not all(map(are_equal, expected, found)):
             known = dict(zip(graph.inputs, arrays, strict=True))
-            judgement = judge(graph.nodes, known, graph.outputs, found, keeps_bits(self.program.backend))
+            judgement = judge(graph.nodes, known, graph.outputs, found, row_of(self.program.backend).keeps_bits)
         outputs = tuple(
             difference(self._name(place), node.spec, expected[place], found[place], place not in judgement.beyond)
             for place, node in enumerate(graph.outputs)

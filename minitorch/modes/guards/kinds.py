@@ -33,8 +33,8 @@ from ...ir import Node
 from ...nn import Module
 from ...optim import Optimizer
 from ...optim.lr_scheduler import LRScheduler
+from ...packages import is_own
 from ...tensor import Tensor
-from .objects import is_ours
 
 
 class How(enum.Enum):
@@ -100,7 +100,7 @@ def _how(kind: Any) -> How:
         if issubclass(kind, kinds):
             iterates = how is How.ITEMS and next(vars(base)["__iter__"] for base in kind.__mro__ if base in kinds)
             return How.UNKNOWN if iterates and kind.__iter__ is not iterates else how
-    if is_ours(kind.__module__):
+    if is_own(kind.__module__):
         return How.IDENTITY
     if not _has_hidden_state(kind):
         return How.OBJECT

@@ -12,9 +12,9 @@ from types import CellType, FrameType, FunctionType, MethodType, ModuleType, Sim
 from typing import Any
 
 from ...ir import is_ours as is_our_file
+from ...packages import is_own
 
 MISSING = object()
-_PACKAGE = __name__.partition(".")[0]
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 PLAIN_METHODS = (FunctionType, staticmethod, classmethod)
 
@@ -39,12 +39,7 @@ def is_users_module(module: object) -> bool:
     name = str(module)
     top = name.partition(".")[0]
     file = getattr(sys.modules.get(name) or sys.modules.get(top), "__file__", None)
-    return is_users_file(file) if file else top not in (*sys.stdlib_module_names, _PACKAGE)
-
-
-def is_ours(module: object) -> bool:
-    """Whether a module belongs to this package."""
-    return str(module).partition(".")[0] == _PACKAGE
+    return is_users_file(file) if file else not (top in sys.stdlib_module_names or is_own(top))
 
 
 def is_users_object(value: Any) -> bool:

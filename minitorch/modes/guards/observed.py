@@ -33,6 +33,7 @@ from ...amp import GradScaler
 from ...functional.generator import default_generator
 from ...ir import Source
 from ...nn import Module
+from ...packages import is_own
 from ...tensor import Tensor
 from . import kinds
 from .kinds import How, items_of, kind_of, parts_of
@@ -41,7 +42,6 @@ from .objects import (
     MISSING,
     PLAIN_METHODS,
     class_attribute,
-    is_ours,
     is_plain,
     is_users_file,
     is_users_module,
@@ -208,7 +208,7 @@ class Observed:
     def _read(self, owner: Any, attribute: str, name: str, written: bool = False) -> Any:
         """Watch an attribute of an object, and return its value."""
         if isinstance(owner, ModuleType) and not is_users_module(owner.__name__):
-            found = _ENDS if is_ours(owner.__name__) else getattr(owner, attribute, _ENDS)
+            found = _ENDS if is_own(owner.__name__) else getattr(owner, attribute, _ENDS)
             found = os.environ if found is os.getenv else found
             leads_on = isinstance(found, (ModuleType, type(os.environ))) or kind_of(found) in (How.PARTS, How.UNKNOWN)
             return found if self._libraries and leads_on and not isinstance(found, io.IOBase) else _ENDS
@@ -221,7 +221,7 @@ class Observed:
         if isinstance(owner, Tensor) and attribute == "requires_grad":
             return self._watch(name, getattr, owner, attribute)
         how, space, is_module = kind_of(owner), space_of(owner), isinstance(owner, Module)
-        if (how is How.VALUE and not space) or (how is not How.OBJECT and is_ours(type(owner).__module__)):
+        if (how is How.VALUE and not space) or (how is not How.OBJECT and is_own(type(owner).__module__)):
             return _ENDS
         if attribute == "training" and is_module:
             return _ENDS
@@ -309,7 +309,7 @@ class Observed:
             for label, item in items_of(value) if len(value) <= kinds.MOST_ITEMS else ():
                 self._escape(item, f"{name}{label}")
         elif isinstance(value, FunctionType) and not is_users_file(value.__code__.co_filename):
-            kept = (How.PARTS,) if is_ours(value.__module__) else (How.PARTS, How.ITEMS)
+            kept = (How.PARTS,) if is_own(value.__module__) else (How.PARTS, How.ITEMS)
             for variable, cell in variables_of(value):  # a decorator: the user's function is in it
                 if kind_of(cell.cell_contents) in kept:
                     self._escape(self._watch(variable, getattr, cell, "cell_contents"), variable)
@@ -327,7 +327,7 @@ class Observed:
             self._escape(value(), name)
         elif isinstance(value, (operator.attrgetter, operator.methodcaller)):
             self._read_all()
-        elif is_ours(type(value).__module__):
+        elif is_own(type(value).__module__):
             self._escape((space_of(value) or {}).get("function"), name)
         if isinstance(value, ModuleType) and not is_users_module(value.__name__):
             return

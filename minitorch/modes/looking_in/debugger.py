@@ -16,8 +16,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ...ir import Source
+from ...packages import PACKAGES
 
-SKIPPED = ("minitorch", "minitorch.*", "numpy", "numpy.*", "contextlib")
+SKIPPED = (*PACKAGES, *(f"{package}.*" for package in PACKAGES), "numpy", "numpy.*", "contextlib")
 DO = "__do__"  # the name of the action in a line's namespace
 
 

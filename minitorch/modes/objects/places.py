@@ -15,14 +15,14 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from ...nn import Module
+from ...packages import ENGINE, is_own
 from ...tensor import Tensor
 from ...tree import Parts, Structure, attributes
 
 _MOST_OBJECTS = 20_000  # that are looked into; raising it finds state further away, and makes tracing slower
 _MOST_ITEMS = 4096  # of a container that is looked into; likewise
 _MOST_WAYS = 8  # to one object; what can be reached in more ways is not followed
-_OURS = __name__.partition(".")[0]
-_ENTERED = tuple(f"{_OURS}.{room}" for room in ("nn", "optim", "amp"))  # rooms whose objects have state
+_ENTERED = tuple(f"{ENGINE}.{room}" for room in ("nn", "optim", "amp"))  # rooms whose objects have state
 _FIXED = sys.stdlib_module_names | {"numpy", "llvmlite", "ml_dtypes"}
 _HOLDERS = ("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict", "collections.UserList")
 _BUILTIN = (list, tuple, dict, deque)
@@ -150,7 +150,7 @@ class Places:
         self._seen.add(id(value))
         if isinstance(value, (FunctionType, MethodType, partial, staticmethod, classmethod, property)):
             self._visit_function(value)
-        elif str(type(value).__module__).startswith(f"{_OURS}.modes"):  # what `jit` gave
+        elif str(type(value).__module__).startswith(f"{ENGINE}.modes"):  # what `jit` gave
             self._pending.append(getattr(value, "function", None))
         elif isinstance(value, CellType) or (_is_entered(value) and not _is_large(value)):
             self._note(value, _items(value))
@@ -177,7 +177,7 @@ class Places:
             self._pending += [value.fget]
         elif not isinstance(value, FunctionType):
             self._pending += [value.__func__]
-        elif not (_is_fixed(value.__module__) or _is_ours(value.__module__)):
+        elif not (_is_fixed(value.__module__) or is_own(value.__module__)):
             defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
             self._roots |= set(map(id, defaults))
             self._pending += [*(value.__closure__ or ()), *defaults]
@@ -303,7 +303,7 @@ def _is_entered(value: Any) -> bool:
         return True
     if isinstance(value, (Tensor, ModuleType)) or _is_fixed(kind.__module__):
         return False
-    return not _is_ours(kind.__module__) or (not isinstance(value, type) and str(kind.__module__).startswith(_ENTERED))
+    return not is_own(kind.__module__) or (not isinstance(value, type) and str(kind.__module__).startswith(_ENTERED))
 
 
 def _is_large(value: Any) -> bool:
@@ -317,10 +317,6 @@ def _is_replaceable(value: Any) -> bool:
 
 def _is_fixed(module: object) -> bool:
     return str(module).partition(".")[0] in _FIXED
-
-
-def _is_ours(module: object) -> bool:  # of a class, a library may make something else than a text
-    return str(module).partition(".")[0] == _OURS
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

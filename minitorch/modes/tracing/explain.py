@@ -161,10 +161,10 @@ class SignatureReport:
         idle = [stage.name for stage in self.passes if stage.before is stage.after]
         if idle:
             yield f"  nothing to do for: {', '.join(dict.fromkeys(idle))}"
-        if self.program is not None and hasattr(self.program.compiled, "texts"):
-            from .hlo import hlo_of
+        if self.program is not None and hasattr(self.program.compiled, "listing"):
+            from .listing import listing_of
 
-            found = hlo_of(self.program, "the function")
+            found = listing_of(self.program, "the function")
             yield f"XLA runs {counted(len(found.kernels), 'kernel')}, we would run {len(found.ours_in_order())}"
             yield from (f"  {kernel} for {', '.join(kernel.lines)}" for kernel in found.kernels[:MOST_KERNELS])
             if len(found.kernels) > MOST_KERNELS:

@@ -127,7 +127,7 @@ class Program:
     @cached_property
     def lowering(self) -> Run:
         """The passes from `pipeline` to the graph of the kernels: none, if the backend makes these itself."""
-        return run_pipeline(self.pipeline.graph, () if self.backend in backends.COMPILING else LOWERING)
+        return run_pipeline(self.pipeline.graph, () if backends.row_of(self.backend).lowers else LOWERING)
 
     @cached_property
     def ledger(self) -> Ledger:

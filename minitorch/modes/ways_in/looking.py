@@ -26,10 +26,11 @@ from ..tracing.traced import Traced
 from .calling import Calling, P, R
 
 if TYPE_CHECKING:
-    from ...backends.xla.hlo import Hlo
+    from minitorch_xla.backend.collectives import Collectives
+    from minitorch_xla.backend.hlo import Hlo
+
     from ...compiler.kernels.cost import FusedCost
     from ...compiler.kernels.ledger import Ledger
-    from ...sharding.collectives import Collectives
     from ..checking.shadow import Report
     from ..looking_in.ablation import Ablation
     from ..looking_in.stepping import Values
@@ -128,17 +129,18 @@ class Looking(Calling[P, R], Drawable):
             >>> len(found.kernels), "multiply" in found.before
             (1, True)
         """
-        from ..tracing.hlo import hlo_of
+        from ..tracing.listing import listing_of
 
         call = self._signature(args, kwargs)
         traced = self._traced_for(call)
-        return hlo_of(traced.program, self.__name__, [tensor._value for tensor in traced.inputs(call[2])])
+        found: Hlo = listing_of(traced.program, self.__name__, [tensor._value for tensor in traced.inputs(call[2])])
+        return found
 
     def collectives(self, *args: Any, **kwargs: Any) -> Collectives:
         """What moves between devices in a call with these arguments, on the backend ``"xla"``.
 
         Returns:
-            `minitorch.sharding.collectives.Collective`s in the order in which they run, each with its bytes and the
+            `Collective`s in the order in which they run, each with its bytes and the
             lines of yours that cause it; ``.moved`` is the bytes of all. Empty, if nothing is sharded.
 
         Raises:
@@ -150,10 +152,7 @@ class Looking(Calling[P, R], Drawable):
             >>> f.collectives(mt.ones(8))
             0 collectives, 0 bytes
         """
-        from ...sharding.collectives import collectives_of
-
-        found = self.hlo(*args, **kwargs)
-        return collectives_of(found.kernels, found.devices)
+        return self.hlo(*args, **kwargs).collectives()
 
     def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
         """The trace of a call, its tensors, and the names of its variables."""

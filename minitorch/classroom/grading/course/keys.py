@@ -36,7 +36,7 @@ def conditions_of(release: Sequence[Part], own: Mapping[str, str], limits: Limit
 @cache
 def judging() -> bytes:
     """A digest of the files that decide on points."""
-    return digest_of((path for path in sources(ROOM) if path.relative_to(ROOM).parts[0] in JUDGING), ROOM)
+    return digest_of(path for path in sources(ROOM) if path.relative_to(ROOM).parts[0] in JUDGING)
 
 
 def work_of(files: Files) -> str:

@@ -26,7 +26,7 @@ from types import CodeType, ModuleType
 
 from ...asks.needs import Needs
 from ...own import PACKAGED, Checks
-from ...parts import NAME, PACKAGE, definition, kept, modules, withheld_names
+from ...parts import NAME, PACKAGE, definition, kept, modules, place_of, withheld_names
 
 INSIDE = Path(__file__).resolve().with_name("inside")
 PROGRAMS = "grading_sandbox"  # the package of the programs in `inside`, as it is called there
@@ -123,7 +123,7 @@ def _modules(contents: Contents) -> Iterator[_Module]:
     public, root = sorted(import_module(NAME).__all__), vars(import_module(NAME))
     hidden = [each for each in public if f"{NAME}.{each}" in modules() and not isinstance(root.get(each), ModuleType)]
     for module, path in modules().items():
-        place = path.relative_to(PACKAGE.parent).as_posix()
+        place = place_of(path).as_posix()
         if module == CHECKS:
             yield _Module(place, f"from {ASKS} import {', '.join(contents.asks)}\n" if contents.asks else "")
         elif module.startswith(f"{CLASSROOM}.") and module not in parts:

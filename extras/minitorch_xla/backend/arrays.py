@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...dtypes import BY_NUMPY, DType
-from ...ir import Shape
-from ...primitives import Literal
-from ...primitives.reductions import lowest
-from ...primitives.sources import GOLDEN, MIXING
+from minitorch.dtypes import BY_NUMPY, DType
+from minitorch.ir import Shape
+from minitorch.primitives import Literal
+from minitorch.primitives.reductions import lowest
+from minitorch.primitives.sources import GOLDEN, MIXING
+
 from .elementwise import Rule, full, in_float32
 
 AS_THEY_ARE: Any = {"mode": "promise_in_bounds", "wrap_negative_indices": False}  # see `indices`

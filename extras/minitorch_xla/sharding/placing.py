@@ -8,20 +8,22 @@ from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any
 
-from .. import backends
-from .. import primitives as P
-from ..autograd import Context, Function
-from ..errors import ShardingError
-from ..interpreters import current_staging, is_grad_enabled
-from ..nn import Module
-from ..tensor import OnDevice, Tensor, share
+from minitorch import backends
+from minitorch import primitives as P
+from minitorch.autograd import Context, Function
+from minitorch.errors import ShardingError
+from minitorch.interpreters import current_staging, is_grad_enabled
+from minitorch.nn import Module
+from minitorch.packages import load
+from minitorch.tensor import OnDevice, Tensor, share
+
 from .mesh import Axis, Mesh
 
 
 def _partitions() -> Any:
     """The part of the backend of XLA that places values; JAX is loaded here."""
     backends.get("xla")
-    return import_module("minitorch.backends.xla.partitions")
+    return load("minitorch_xla.backend.partitions")
 
 
 def shard(x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:

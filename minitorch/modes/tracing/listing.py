@@ -1,19 +1,16 @@
-"""What XLA makes of a program, lined up with our own kernels by the user's lines."""
+"""The program that a backend made of a graph, lined up with our own kernels by the user's lines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import ArgumentError
 from .recording import Program
 
-if TYPE_CHECKING:
-    from ...backends.xla.hlo import Hlo
 
-
-def hlo_of(program: Program, name: str, inputs: Sequence[Any] = ()) -> Hlo:
-    """The program of a backend that compiles by XLA.
+def listing_of(program: Program, name: str, inputs: Sequence[Any] = ()) -> Any:
+    """Return the listing of a backend's own program.
 
     Args:
         program: compiled.
@@ -21,17 +18,14 @@ def hlo_of(program: Program, name: str, inputs: Sequence[Any] = ()) -> Hlo:
         inputs: the values of a call, if they may be divided among devices.
 
     Raises:
-        ArgumentError: on another backend (``MT108``).
+        ArgumentError: on a backend whose programs have no `listing` (``MT108``).
     """
-    texts = getattr(program.compiled, "texts", None)
-    if texts is None:
+    listing = getattr(program.compiled, "listing", None)
+    if listing is None:
         raise ArgumentError(
             "MT108",
             f"{name} runs on the backend {program.backend!r}, which has no program of XLA's",
             fix="mt.jit(f, backend='xla').hlo(...)",
         )
-    from ...backends.xla.hlo import Hlo, plain, read
-
-    before, after = texts(inputs)
     ours = {str(source): names for source, names in program.ledger.by_source().items()}
-    return Hlo(program.pipeline.graph, ours, before, plain(after), read(after))
+    return listing(program.pipeline.graph, ours, inputs)

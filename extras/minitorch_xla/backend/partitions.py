@@ -12,11 +12,12 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ... import primitives as P
-from ...dtypes import BY_NUMPY
-from ...errors import ShardingError
-from ...graph import Graph
-from ...tensor import OnDevice
+from minitorch import primitives as P
+from minitorch.dtypes import BY_NUMPY
+from minitorch.errors import ShardingError
+from minitorch.graph import Graph
+from minitorch.tensor import OnDevice
+
 from .devices import device_named
 
 # JAX's classes and functions are not all annotated.

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from ...errors import DeviceError
+from minitorch.errors import DeviceError
 
 PLATFORMS = {"cpu": "cpu", "cuda": "cuda", "gpu": "gpu", "rocm": "rocm", "tpu": "tpu"}
 

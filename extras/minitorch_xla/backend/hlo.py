@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...graph import Graph
+from minitorch.graph import Graph
+
+from .collectives import Collectives, collectives_of
 
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) \(.*\{$")
 _INSTRUCTION = re.compile(r"^(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(")
@@ -75,6 +77,10 @@ class Hlo:
     def ours_in_order(self) -> tuple[str, ...]:
         """The names of our kernels."""
         return tuple(dict.fromkeys(name for names in self.ours.values() for name in names))
+
+    def collectives(self) -> Collectives:
+        """What moves between devices."""
+        return collectives_of(self.kernels, self.devices)
 
     def lines(self) -> Iterator[tuple[str, str, str, str]]:
         """For each line: the nodes of our graph, our kernels, XLA's kernels."""

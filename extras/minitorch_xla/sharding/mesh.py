@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from ..errors import ShardingError
+from minitorch.errors import ShardingError
+
 from .pictures import Holders, Part
 
 Axis = str | None | tuple[str, ...]

@@ -23,17 +23,19 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from ...dtypes import BY_NUMPY
-from ...errors import TranslationError
-from ...graph import Graph
-from ...interpreters import Recorder, current_observer, current_recorder
-from ...ir import Node
-from ...primitives import Literal, constant
-from ...primitives.sources import LARGE
-from ...tensor import OnDevice
-from ..interpret import Interpreted, refusal
+from minitorch.backends.interpret import Interpreted, refusal
+from minitorch.dtypes import BY_NUMPY
+from minitorch.errors import TranslationError
+from minitorch.graph import Graph
+from minitorch.interpreters import Recorder, current_observer, current_recorder
+from minitorch.ir import Node
+from minitorch.primitives import Literal, constant
+from minitorch.primitives.sources import LARGE
+from minitorch.tensor import OnDevice
+
 from . import arrays, elementwise, indices, partitions, windows
 from .devices import device_named
+from .hlo import Hlo, plain, read
 from .whole import Whole, whole
 
 Array = np.ndarray[Any, Any]
@@ -141,6 +143,17 @@ class Compiled:
     def _can_read(ahead: indices.Ahead, given: Collection[int]) -> bool:
         """Whether NumPy may look at what the check reads: JAX takes no memory that NumPy has seen."""
         return ahead.is_cheap and not set(ahead.reads) & set(given) and jax.process_count() == 1
+
+    def listing(self, graph: Graph, ours: dict[str, tuple[str, ...]], inputs: Sequence[Any] = ()) -> Hlo:
+        """Line the program up with the nodes and kernels of our own.
+
+        Args:
+            graph: that it was compiled from.
+            ours: names of our own kernels, by the user's line.
+            inputs: of a call, for how they are divided among devices.
+        """
+        before, after = self.texts(inputs)
+        return Hlo(graph, ours, before, plain(after), read(after))
 
     def texts(self, inputs: Sequence[Any] = ()) -> tuple[str, str]:
         """The program before and after XLA's passes, in its language HLO; compiled for this.

@@ -33,7 +33,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, NoReturn
 
-from .. import backends
+from minitorch import backends
 
 PATIENCE = 5.0  # seconds between asking a process to end and killing it, and that what it wrote is waited for
 SHUTDOWN = 7 * 24 * 3600  # seconds that a process which is done waits for the others; raising it allows longer programs

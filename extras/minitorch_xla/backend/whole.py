@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...graph import Graph
-from ...graph.cost import flops, transcendentals
-from ...ir import Node
+from minitorch.graph import Graph
+from minitorch.graph.cost import flops, transcendentals
+from minitorch.ir import Node
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...dtypes import DType, bool_, float16, uint32
+from minitorch.dtypes import DType, bool_, float16, uint32
 
 Rule = Callable[..., Any]
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..backends.xla.hlo import Instruction
+    from .hlo import Instruction
 
 _SHAPE = re.compile(r"(pred|[a-z]+\d+\w*)\[([\d,]*)\]")
 _PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)*)\}")

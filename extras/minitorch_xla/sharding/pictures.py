@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..errors import ShardingError
-from ..tensor import OnDevice, Tensor
+from minitorch.errors import ShardingError
+from minitorch.tensor import OnDevice, Tensor
 
 Part = tuple[tuple[int, int], ...]  # for each dimension: from, to
 

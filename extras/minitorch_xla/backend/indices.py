@@ -19,12 +19,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ... import primitives as P
-from ...graph import Graph
-from ...graph.build import topological_order
-from ...interpreters import run_silently
-from ...ir import INPUT, POINTWISE, Node
-from ...passes.intervals import Known, interval, of_type
+from minitorch import primitives as P
+from minitorch.graph import Graph
+from minitorch.graph.build import topological_order
+from minitorch.interpreters import run_silently
+from minitorch.ir import INPUT, POINTWISE, Node
+from minitorch.passes.intervals import Known, interval, of_type
+
 from .elementwise import Rule, full
 
 FIRST = {"gather": 1, "scatter": 2, "scatter_add": 2}  # primitives that read indices, and which operand is the first

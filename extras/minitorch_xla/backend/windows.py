@@ -13,13 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...dtypes import BY_NUMPY
-from ...graph import Graph
-from ...ir import Node, Shape
-from ...passes.lifting import lifted, sliding
-from ...passes.lifting.matching import Found
-from ...primitives import operators as O
-from ...primitives.reductions import lowest
+from minitorch.dtypes import BY_NUMPY
+from minitorch.graph import Graph
+from minitorch.ir import Node, Shape
+from minitorch.passes.lifting import lifted, sliding
+from minitorch.passes.lifting.matching import Found
+from minitorch.primitives import operators as O
+from minitorch.primitives.reductions import lowest
+
 from .elementwise import Rule, in_float32
 
 # With fewer channels and a smaller window, XLA's convolution on a CPU takes 1.5 to 2.8 times as long as slices and a

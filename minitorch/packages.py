@@ -1,0 +1,79 @@
+"""The packages of this distribution, and the public names that they have in `minitorch`.
+
+`minitorch` is the engine. Everything else is a package beside it (`extras/` in the repository) that plugs into the
+engine's tables, and is loaded when its name is used: ``mt.sharding`` and ``import minitorch.sharding`` both give
+`minitorch_xla.sharding`, the same module under both names.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, spec_from_loader
+from types import CodeType, ModuleType
+from typing import Any
+
+ENGINE = __name__.partition(".")[0]
+BESIDE = {"sharding": "minitorch_xla.sharding"}  # public names of modules
+PACKAGES = (ENGINE, *dict.fromkeys(name.partition(".")[0] for name in BESIDE.values()))
+
+
+def is_own(module: object) -> bool:
+    """Return whether a module, by its name, belongs to this distribution; a class may have any object for a name."""
+    return str(module).partition(".")[0] in PACKAGES
+
+
+def real_name(public: str) -> str | None:
+    """Return the name of the module behind a public name, None if the two are the same.
+
+    Example:
+        >>> real_name("minitorch.sharding.mesh"), real_name("minitorch.nn")
+        ('minitorch_xla.sharding.mesh', None)
+    """
+    engine, _, rest = public.partition(".")
+    name, dot, inner = rest.partition(".")
+    return f"{BESIDE[name]}{dot}{inner}" if engine == ENGINE and name in BESIDE else None
+
+
+def load(name: str) -> ModuleType:
+    """Import a module of a package beside the engine.
+
+    Raises:
+        ModuleNotFoundError: if the package is not installed.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        package = name.partition(".")[0]
+        if error.name != package:
+            raise
+        raise ModuleNotFoundError(f"{name} needs the package {package}, which is not installed", name=package) from None
+
+
+class _Finder:
+    """Finds modules of packages beside the engine under their public names (`importlib.abc.MetaPathFinder`)."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        real = real_name(name)
+        return None if real is None else spec_from_loader(name, self, origin=real)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = load(str(spec.origin))
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """The module has run already; it keeps the name that it was first loaded by."""
+        alias: Any = module.__spec__
+        module.__spec__ = alias.loader_state
+
+    def get_code(self, name: str) -> CodeType | None:
+        """Return the code of a module that is run by ``python -m``."""
+        spec: Any = find_spec(str(real_name(name)))
+        code: CodeType | None = spec.loader.get_code(spec.name)
+        return code
+
+
+sys.meta_path.insert(0, _Finder())

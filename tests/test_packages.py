@@ -1,0 +1,58 @@
+"""The packages beside the engine: their public names, and the engine without them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minitorch as mt
+from minitorch import packages
+from tools.clone import ROOT
+
+
+@pytest.mark.parametrize("name", packages.BESIDE)
+def test_a_package_is_one_module_under_both_names(name: str) -> None:
+    pytest.importorskip("jax")
+    real = packages.BESIDE[name]
+    module = importlib.import_module(f"minitorch.{name}")
+    assert module is getattr(mt, name) is importlib.import_module(real)
+    assert module.__name__ == module.__spec__.name == real
+    inner = next(path.stem for path in sorted(Path(str(module.__file__)).parent.glob("[a-z]*.py")))
+    assert importlib.import_module(f"minitorch.{name}.{inner}") is importlib.import_module(f"{real}.{inner}")
+
+
+def test_a_class_has_one_identity_whichever_name_it_is_imported_by() -> None:
+    pytest.importorskip("jax")
+    from minitorch.sharding import Mesh
+
+    assert pickle.loads(pickle.dumps(Mesh)) is Mesh is mt.sharding.Mesh
+
+
+def test_the_engine_works_without_them(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "minitorch", tmp_path / "minitorch", ignore=shutil.ignore_patterns("__pycache__"))
+    program = """
+import sys
+sys.path = [path for path in sys.path if not path.endswith("extras")]
+import minitorch as mt
+
+assert mt.__file__.startswith(sys.argv[1])
+assert mt.jit(lambda x: (x * 2 + 1).sum())(mt.ones(3)) == 9
+for asked in (lambda: mt.sharding, lambda: mt.jit(lambda x: x, backend="xla")(mt.ones(3))):
+    try:
+        asked()
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    says = "needs the package minitorch_xla, which is not installed"
+    assert done.stdout.splitlines() == [f"minitorch_xla.sharding {says}", f"minitorch_xla.backend {says}"]
