@@ -349,6 +349,9 @@ variants(
     takes_the_shortest [6, disturbed calls]: no typical one
     - return statistics.median(times[1:])
     + return min(times[1:])
+    answers_in_milliseconds [0]: it is in milliseconds
+    - return statistics.median(times[1:])
+    + return 1000 * statistics.median(times[1:])
     does_not_wait [7, a call that returns early]: wait for it before you look at the clock again
     - wait()
     takes_the_upper_one_of_two [6, disturbed calls]: the mean of the two in the middle
@@ -372,6 +375,19 @@ def takes_the_mean(run, wait, clock, rounds):
         run()
         wait()
     return (clock() - start) / rounds
+
+
+@right("fusion.measure")
+def takes_the_median_of_numpy(run, wait, clock, rounds):
+    import numpy as np
+
+    times = []
+    for _ in range(rounds + 1):
+        start = clock()
+        run()
+        wait()
+        times.append(clock() - start)
+    return np.median(times[1:])
 
 
 @wrong("fusion.measure", says="wait for it, too", points=7, part="a call that returns early")

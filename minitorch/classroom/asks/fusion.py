@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ... import primitives as P
 from ...graph import Graph
 from ...ir import Node, Shape
@@ -68,4 +70,5 @@ def roofline(call: Limited, case: tuple[str, str]) -> Any:
 def measure(call: Limited, case: tuple[str, int]) -> Any:
     """The number of rounds; the judge has the program and the clock."""
     run, wait, clock = (partial(call.consult, question) for question in ("run", "wait", "clock"))
-    return call(run, wait, clock, case[1])
+    answer = call(run, wait, clock, case[1])
+    return answer.item() if isinstance(answer, np.generic) else answer

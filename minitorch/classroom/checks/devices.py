@@ -238,10 +238,8 @@ def _products(seed: int) -> list[Planned]:
 
 def _about_product(given: Product) -> str:
     x, w, y, (rows, inner, columns), devices, itemsize = given
-    return (
-        f"x {rows} x {inner} cut by {x}, w {inner} x {columns} by {w}, y wanted by {y}, {devices} devices, "
-        f"{itemsize} bytes a number"
-    )
+    cuts = f"x {rows} x {inner} cut by {x}, w {inner} x {columns} by {w}, y wanted by {y}"
+    return f"{cuts}, {devices} devices, {itemsize} bytes a number"
 
 
 def _plan(answer: Any) -> list[tuple[str, str]]:
@@ -271,15 +269,12 @@ def _wrong_messages(part: str, given: Product, answer: Any) -> str | None:
     said = answer[1]
     if type(said) is not int:
         return f"the bytes are {described(said)} and should be a whole number"
-    if said == counted:
-        return None
-    for factor, hint in (
-        (itemsize, f"that is the number of elements, and each has {itemsize} bytes"),
-        (devices, "that is what one device sends; all of them together are asked for"),
-    ):
-        if said * factor == counted:
-            return f"{said} bytes; {hint}"
-    return f"your plan moves {counted} bytes, and you say {said}"
+    known = (
+        (f"that is the number of elements, and each has {itemsize} bytes", said * itemsize),
+        ("that is what one device sends; all of them together are asked for", said * devices),
+    )
+    why = recognised(known, counted.__eq__)
+    return None if said == counted else f"{said} bytes{why or f', and your plan moves {counted}'}"
 
 
 messages = by_case(asks.messages, MESSAGES, _products, _wrong_messages, about=_about_product)
@@ -294,10 +289,8 @@ TRAIN = {"pieces of one size": 5, "pieces of different sizes": 10, "several batc
 
 
 def _batch(random: np.random.Generator, sizes: tuple[int, ...], width: int) -> Batch:
-    return [
-        (random.normal(size=(rows, width)).astype(np.float32), random.normal(size=rows).astype(np.float32))
-        for rows in sizes
-    ]
+    shapes = (((rows, width), (rows,)) for rows in sizes)
+    return [(random.normal(size=x).astype(np.float32), random.normal(size=y).astype(np.float32)) for x, y in shapes]
 
 
 def _batches(seed: int) -> list[Batched]:

@@ -458,6 +458,8 @@ def _wrong_measure(part: str, rounds: int, answer: Any) -> str | None:
         "a call returns before its work is done: wait for it before you look at the clock again",
         near(median((first + took[0], *took[1:]))),
         "the first call was not yet done when the clock was looked at: wait for it, too",
+        near(1e3 * right),
+        "it is in milliseconds",
         near(mean(took)),
         "it is the mean, which one disturbed call moves; the median stays",
         near(min(took)),
