@@ -35,7 +35,7 @@ MOST = 2**60
 class Length(int):
     """An int that knows more than its number, and stays the object that it is while a program is recorded.
 
-    An export with dynamic sizes traces with such ints, see `minitorch.export.onnx_format.writing.tracked`.
+    An export with dynamic sizes traces with such ints, see `minitorch_onnx.writing.tracked`.
     """
 
     def __index__(self) -> Length:

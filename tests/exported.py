@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from minitorch_onnx.reading.loading import module_of, parsed
 
 import minitorch as mt
-from minitorch.export.onnx_format.reading.loading import module_of, parsed
 from minitorch.ir import Node
 from minitorch.tree import flatten
 

@@ -418,7 +418,7 @@ def masked_softmax(scores, mask, shares):
         "name-table": "def name_table(wanted, found): return checks.export.tables.matched(wanted, found)",
         "lower": """
 def lower(operator, operands, attributes):
-    from minitorch.export.onnx_format.reading.rows import ROWS
+    from minitorch_onnx.reading.rows import ROWS
     return ROWS[operator](*operands, **attributes)
 """,
     },
@@ -520,7 +520,7 @@ AIMS = {
     "11-memory": ("minitorch.backends.interpret", "_last_uses"),
     "12-inference": ("minitorch.passes.affine", "fold_affine"),
     "13-quantization": ("minitorch.quantization.schemes", "choose_qparams"),
-    "14-export": ("minitorch.export.onnx_format.writing.model", "model_of"),
+    "14-export": ("minitorch_onnx.writing.model", "model_of"),
     "15-compilers": ("minitorch.compiler.fusion.fuse", "fuse"),
     "16-devices": ("minitorch.course.simulating", "rounds"),
     "17-transformer": ("minitorch.nn.functional.attention", "scaled_dot_product_attention"),

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from minitorch_onnx.writing import model as writing
 
 import minitorch as mt
 from minitorch import nn
 from minitorch.errors import TranslationError
-from minitorch.export.onnx_format.writing import model as writing
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
 from tests.exported import arrays, checked, session

@@ -16,14 +16,14 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from minitorch_onnx.writing.model import ROWS, Interface, model_of
+from minitorch_onnx.writing.sizes import Sizes
 
 import minitorch as mt
 from benchmarks.cases import CASES as BENCHMARKS
 from benchmarks.digits import cnn
 from benchmarks.libraries import Minitorch
 from minitorch.errors import TranslationError
-from minitorch.export.onnx_format.writing.model import ROWS, Interface, model_of
-from minitorch.export.onnx_format.writing.sizes import Sizes
 from minitorch.graph import Graph
 from minitorch.ir import OPERATORS, PRIMITIVES
 from minitorch.nn import functional as F

@@ -7,12 +7,12 @@ from typing import Any
 
 import onnx
 import pytest
+from minitorch_onnx.reading import building, limits
+from minitorch_onnx.reading.loading import module_of, parsed
 from onnx import TensorProto, helper
 
 import minitorch as mt
 from minitorch.errors import MinitorchError, OnnxError, ShapeError, TranslationError
-from minitorch.export.onnx_format.reading import building, limits
-from minitorch.export.onnx_format.reading.loading import module_of, parsed
 
 HEAD = '<ir_version: 10, opset_import: ["": 24]>\n'
 
@@ -210,7 +210,7 @@ def test_what_is_no_longer_needed_is_not_counted(monkeypatch: pytest.MonkeyPatch
     y = ConcatFromSequence <axis = 0> (q)""",
 ])  # fmt: skip
 def test_turns_over_a_view_are_steps(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minitorch.export.onnx_format.reading.running.MOST_STEPS", 1000)
+    monkeypatch.setattr("minitorch_onnx.reading.running.MOST_STEPS", 1000)
     with pytest.raises(OnnxError, match="more than 1000 steps"):
         read(f"g (float x) => (float[n] y) {{ {body} }}")(mt.ones(()))
 

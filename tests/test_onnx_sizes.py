@@ -11,13 +11,13 @@ from random import Random
 import numpy as np
 import onnx
 import pytest
+from minitorch_onnx.reading.loading import module_of, parsed
+from minitorch_onnx.writing.polynomials import symbol
+from minitorch_onnx.writing.tracked import Ratio, Size, deciding, sized
 from onnx import helper
 
 import minitorch as mt
 from minitorch.errors import TranslationError
-from minitorch.export.onnx_format.reading.loading import module_of, parsed
-from minitorch.export.onnx_format.writing.polynomials import symbol
-from minitorch.export.onnx_format.writing.tracked import Ratio, Size, deciding, sized
 from minitorch.nn import functional as F
 from tests.exported import assert_dynamic, kinds, session
 from tests.sized_programs import program

@@ -262,7 +262,7 @@ def beside(name: str) -> str:
 
 
 STUBS = {PACKAGE / "__init__.pyi": package, PACKAGE / "methods.pyi": methods}
-STUBS |= {PACKAGE / f"{name}.pyi": partial(beside, name) for name in BESIDE}
+STUBS |= {(PACKAGE / name.replace(".", "/")).with_suffix(".pyi"): partial(beside, name) for name in BESIDE}
 
 if __name__ == "__main__":
     for path, written in STUBS.items():

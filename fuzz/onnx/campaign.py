@@ -23,11 +23,11 @@ from typing import Any
 from unittest import mock
 
 import onnx
+from minitorch_onnx.reading import building, limits, running
+from minitorch_onnx.reading.rows import control
 
 import minitorch as mt
 from minitorch.errors import MinitorchError, OnnxError, TranslationError
-from minitorch.export.onnx_format.reading import building, limits, running
-from minitorch.export.onnx_format.reading.rows import control
 from minitorch.interpreters import observing
 
 from ..files import Files, Watch, put

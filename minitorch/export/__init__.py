@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..packages import load
+
 if TYPE_CHECKING:
-    from ..modes.ways_in.exporting import onnx
+    from minitorch_onnx.reading.loading import load_onnx
+    from minitorch_onnx.tracing.exporting import onnx
+
     from .checkpoints import Checkpoint
-    from .onnx_format.reading.loading import load_onnx
 
 # The public functions, with the module that each is loaded from when it is first used.
 _LATER = {
-    "Checkpoint": "export.checkpoints",
-    "load_onnx": "export.onnx_format.reading.loading",
-    "onnx": "modes.ways_in.exporting",
+    "Checkpoint": "minitorch.export.checkpoints",
+    "load_onnx": "minitorch_onnx.reading.loading",
+    "onnx": "minitorch_onnx.tracing.exporting",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    package = __name__.rpartition(".")[0]
-    found = globals()[name] = getattr(import_module(f"{package}.{_LATER[name]}"), name)
+    found = globals()[name] = getattr(load(_LATER[name]), name)
     return found
 
 

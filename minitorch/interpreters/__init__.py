@@ -19,7 +19,6 @@ from .autocast import (
 )
 from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .blocks import block, decorated
-from .bounded import bounded
 from .broadcasting import broadcast_shapes, expand_operands
 from .eager import Eager, Observed, Observer, check_writeable, settled
 from .observing import current_observer, current_recorder, for_one_line, observing
@@ -52,7 +51,6 @@ __all__ = [
     "autocasting",
     "bind",
     "block",
-    "bounded",
     "broadcast_shapes",
     "callback",
     "check_writeable",

@@ -1,0 +1,355 @@
+"""From `GraphProto` to `Program`: every name, shape and attribute is checked, and nothing is computed.
+
+Nodes come in an order in which they can run; each name is given once, also in bodies, which see the names around them
+(ONNX calls this static single assignment). What has no translation is collected, and named all at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitorch.dtypes import DType
+from minitorch.errors import TranslationError
+
+from ..common import TYPES, newest_opset, package
+from . import attributes, functions, versions
+from .external import Files
+from .limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse
+from .program import Declared, Program, Row, Step, places_of
+from .rows import ROWS
+from .running import Call, Value
+from .running import run as run_program
+from .tensors import array_of
+
+Array = np.ndarray[Any, Any]
+Scopes = tuple[set[str], ...]  # the names of the graph around a body, of the graph around that, ...
+
+DOMAINS = ("", "ai.onnx")  # two names of one set of operators
+LEARNING = "ai.onnx.ml"  # of which scikit-learn's exporter needs a few
+KINDS = ("tensor_type", "sequence_type", "optional_type")
+
+
+class Builder:
+    """Translates the graphs of a model.
+
+    Args:
+        model: a `ModelProto`.
+        folder: where its external data lies; None if it has no folder.
+
+    Raises:
+        OnnxError: for a model that breaks a rule of the format (``MT801``).
+    """
+
+    def __init__(self, model: Any, folder: Path | None) -> None:
+        self.files = Files(folder)
+        self.defs: Any = package().defs
+        self.missing: Counter[str] = Counter()
+        self.nodes = 0
+        self.opset = self._opset(model.opset_import)
+        self.functions: dict[tuple[str, str, str], Any] = {}
+        for function in model.functions:
+            key = (function.domain, function.name, function.overload)
+            if key in self.functions:
+                refuse(f"the function {function.name!r} is there twice")
+            self.functions[key] = function
+
+    def program(self, graph: Any) -> Program:
+        """The program of a model's graph.
+
+        Raises:
+            OnnxError: for a graph that breaks a rule of the format (``MT801``).
+            TranslationError: listing all operators and types that have no translation (``MT802``).
+        """
+        found = self._graph(graph, self.opset, (), {}, 0)
+        if self.missing:
+            rows = ", ".join(f"{name} ({count} times)" if count > 1 else name for name, count in self.missing.items())
+            raise TranslationError(
+                "MT802",
+                f"the model has {rows}",
+                why="there is no translation of these into functions of this library",
+                fix=f"export it with operators of the domain ai.onnx, opset {versions.OLDEST_READ} to {newest_opset()}",
+            )
+        return found
+
+    def _opset(self, imports: Any) -> int:
+        """The version of the operators of ai.onnx."""
+        found = list({each.version for each in imports if each.domain in DOMAINS})
+        if len(found) > 1:
+            refuse(f"it names the versions {' and '.join(map(str, sorted(found)))} of the operators of ai.onnx")
+        if found and not 1 <= found[0] <= newest_opset():
+            refuse(
+                f"its operators are of version {found[0]}, and the package onnx knows those up to {newest_opset()}",
+                fix="pip install --upgrade onnx",
+            )
+        return found[0] if found else 0
+
+    def _graph(self, graph: Any, opset: int, outer: Scopes, given: Mapping[str, Any], depth: int) -> Program:
+        """A graph or a body; `outer` are the names around it, `given` the attributes of the function around it."""
+        if depth > MOST_BODIES:
+            refuse(f"bodies and functions are nested more than {MOST_BODIES} deep")
+        own: set[str] = set()
+        arrays: dict[str, Any] = {}
+        if graph.sparse_initializer:
+            self.missing["sparse initializers"] += len(graph.sparse_initializer)
+        for tensor in graph.initializer:
+            self._define(tensor.name, own, outer)
+            arrays[tensor.name] = self._array(tensor)
+        inputs = []
+        for each in graph.input:
+            if each.name in arrays:
+                continue  # an initializer may be listed among the inputs, whose default it is
+            self._define(each.name, own, outer)
+            inputs.append(self._declared(each))
+        steps = self._steps(graph.node, opset, own, outer, given, depth)
+        outputs = tuple([each.name for each in graph.output])
+        for name in outputs:
+            if not _is_in(name, own, *outer):
+                refuse(f"the result {name!r} of {graph.name or 'the graph'} is made by no node")
+        constants = {name: array for name, array in arrays.items() if array is not None}
+        return Program(graph.name or "the graph", tuple(inputs), outputs, constants, (), _freed(steps, outputs, own))
+
+    def _define(self, name: str, own: set[str], outer: Scopes) -> None:
+        if not name:
+            refuse("an input or an initializer has no name")
+        if _is_in(name, own, *outer):
+            refuse(f"the name {name!r} is given twice")
+        own.add(name)
+
+    def _steps(
+        self, nodes: Any, opset: int, own: set[str], outer: Scopes, given: Mapping[str, Any], depth: int
+    ) -> list[Step]:
+        self.nodes += len(nodes)
+        if self.nodes > MOST_NODES:
+            refuse(f"it has more than {MOST_NODES} nodes, those of functions counted at each call")
+        steps = []
+        for place, node in enumerate(nodes):
+            for name in node.input:
+                if name and not _is_in(name, own, *outer):
+                    later = any(name in each.output for each in nodes[place:])
+                    refuse(
+                        f"the node {node.name or place!r} ({node.op_type}) reads {name!r}, which "
+                        + ("is made later: there is a cycle, or the nodes are not sorted" if later else "nobody makes")
+                    )
+            found = self._step(node, opset, (own, *outer), given, depth)
+            for name in (*node.output, *(step.outputs[0] for step in found[:-1])):
+                if name:
+                    self._define(name, own, outer)
+            steps += found
+        return steps
+
+    def _step(self, node: Any, opset: int, around: Scopes, given: Mapping[str, Any], depth: int) -> list[Step]:
+        """A node, behind constants that once were attributes; nothing if it has no translation."""
+        name = node.name or next((each for each in node.output if each), "") or node.op_type
+        place = f"the node {name!r} ({node.op_type})"
+        if len({each for each in node.output if each}) < sum(1 for each in node.output if each):
+            refuse(f"{place} gives two results one name")
+        function = self.functions.get((node.domain, node.op_type, node.overload)) or functions.function_of(node)
+        if function is not None:
+            return [self._called(node, name, function, given, depth)]
+        schema = self._schema(node, opset)
+        if schema is None:
+            return []
+        proto = [_referred(place, each, given) for each in node.attribute]
+        bodies: dict[str, Program] = {}
+
+        def value(where: str, attribute: Any) -> Any:
+            if attribute.type == attributes.GRAPH:
+                bodies[attribute.name] = self._graph(attribute.g, opset, around, given, depth + 1)
+                return None
+            found = attributes.value_of(where, attribute)
+            return self._array(found) if attribute.type == attributes.TENSOR else found
+
+        last = versions.newest(schema)
+        found = attributes.checked(place, [each for each in proto if each is not None], schema, last, value)
+        if node.domain != functions.MICROSOFT:
+            attributes.check_counts(place, node, schema)
+        row = _row(node)
+        for each in row.types if row else ():  # 0 stands for none, where that is allowed
+            number = found.get(each)
+            if (number or (number is not None and last.attributes[each].required)) and number not in TYPES:
+                self._no_type(number)
+        if row is None:
+            return [self._composed(node, name, schema, opset, found, depth)]
+        inputs, steps = list(node.input), []
+        for each, (at, array) in versions.moved(schema, found).items():
+            text = f"{each} of {next(filter(None, node.output), name)}"  # whose name is there once
+            inputs += [""] * (at + 1 - len(inputs))
+            inputs[at] = text
+            steps.append(Step(text, "Constant", 1, ROWS["Constant"], (), (text,), {"value": array}))
+        version, outputs = schema.since_version, tuple(node.output)
+        return [*steps, Step(name, node.op_type, version, row, tuple(inputs), outputs, found, bodies)]
+
+    def _schema(self, node: Any, opset: int) -> Any:
+        """The schema of a node's operator; None, and a line for the user, if that has no translation."""
+        row = _row(node)
+        if node.domain == LEARNING and row is not None:
+            return self.defs.get_schema(node.op_type, LEARNING)
+        if node.domain == functions.MICROSOFT and row is not None:  # it has the attributes of what it quantises
+            return self.defs.get_schema(node.op_type.removeprefix("DynamicQuantize"), newest_opset(), "")
+        if node.domain in DOMAINS:
+            try:
+                schema = self.defs.get_schema(node.op_type, opset, "")
+                since = self.defs.get_schema(node.op_type, max(opset, versions.OLDEST_READ), "").since_version
+            except self.defs.SchemaError:
+                schema = None
+            is_current = schema is not None and schema.since_version == since  # many have not changed until opset 7
+            if is_current and (row is not None or (schema.has_function and not schema.deprecated)):
+                return schema
+        domain = "" if node.domain in DOMAINS else f"{node.domain}."
+        self.missing[f"{domain}{node.op_type} of opset {opset}"] += 1
+        return None
+
+    def _called(self, node: Any, name: str, function: Any, given: Mapping[str, Any], depth: int) -> Step:
+        """A call of one of the model's own functions: a program of its own for each call, with its attributes."""
+        place = f"the node {name!r} ({node.op_type})"
+        bound = {each.name: each for each in function.attribute_proto}
+        for each in node.attribute:
+            found = _referred(place, each, given)
+            if found is not None:
+                bound[each.name] = found
+        return self._function(node, name, function, bound, self._opset(function.opset_import), depth)
+
+    def _composed(self, node: Any, name: str, schema: Any, opset: int, found: Mapping[str, Any], depth: int) -> Step:
+        """An operator that ONNX defines as a function of others."""
+        onnx = package()
+        versions = [each for each in schema.function_opset_versions if each <= opset]
+        function = onnx.FunctionProto()
+        function.ParseFromString(schema.get_function_with_opset_version(max(versions, default=schema.since_version)))
+        bound = {
+            each: onnx.helper.make_attribute(each, value, attr_type=int(schema.attributes[each].type.value))
+            for each, value in found.items()
+            if value is not None and each in schema.attributes
+        }
+        return self._function(node, name, function, bound, self._opset(function.opset_import), depth)
+
+    def _function(self, node: Any, name: str, function: Any, bound: Mapping[str, Any], opset: int, depth: int) -> Step:
+        """A node that runs a function: its own names, and no others."""
+        place = f"the node {name!r} ({node.op_type})"
+        if depth >= MOST_BODIES:
+            refuse(f"bodies and functions are nested more than {MOST_BODIES} deep")
+        if len(node.input) > len(function.input) or len(node.output) > len(function.output):
+            refuse(f"{place} has more inputs or outputs than the function")
+        present = [at < len(node.input) and bool(node.input[at]) for at in range(len(function.input))]
+        absent = {each for each, there in zip(function.input, present, strict=True) if not there}
+        own: set[str] = set()
+        for each in function.input:
+            self._define(each, own, ())
+        steps = self._steps(functions.present(function, absent), opset, own, (), bound, depth + 1)
+        for each in function.output:
+            if each not in own or each in absent:
+                refuse(f"the result {each!r} of the function {function.name!r} is made by no node")
+        inputs = tuple([Declared(each, None, None) for each in function.input if each not in absent])
+        outputs = tuple(function.output)
+        program = Program(function.name, inputs, outputs, {}, (), _freed(steps, outputs, own))
+        names = [each.name for each in inputs]
+        known, untrained = (
+            tuple([at for at, each in enumerate(names) if each in found]) for found in places_of(program, names)
+        )
+        given = tuple([each for each in node.input if each])
+        row = Row(partial(_run, program), known, untrained, control=True)
+        return Step(name, node.op_type, 0, row, given, tuple(node.output))
+
+    def _array(self, tensor: Any) -> Array | None:
+        """The array of a tensor; None, and a line for the user, if there is no such element type."""
+        if tensor.data_type not in TYPES:
+            self._no_type(tensor.data_type)
+            return None
+        found = array_of(tensor, self.files)
+        found.flags.writeable = False
+        return found
+
+    def _no_type(self, number: int) -> None:
+        names = {value: name.lower() for name, value in package().TensorProto.DataType.items()}
+        self.missing[f"elements of type {names.get(number, number)}"] += 1
+
+    def _declared(self, info: Any) -> Declared:
+        """An input, with the type and the shape that the file declares."""
+        kind, nesting = info.type, []
+        while (field := kind.WhichOneof("value")) in KINDS[1:]:
+            nesting.append(field.removesuffix("_type"))
+            kind = getattr(kind, field).elem_type
+        if field != KINDS[0]:
+            if field is not None:
+                self.missing[f"values of {field}"] += 1
+            return Declared(info.name, None, None, tuple(nesting))
+        dtype: DType | None = None
+        if kind.tensor_type.elem_type in TYPES:
+            dtype = TYPES[kind.tensor_type.elem_type]
+        elif kind.tensor_type.elem_type:
+            self._no_type(kind.tensor_type.elem_type)
+        if not kind.tensor_type.HasField("shape"):
+            return Declared(info.name, dtype, None, tuple(nesting))
+        dims = kind.tensor_type.shape.dim
+        if len(dims) > MOST_DIMS:
+            refuse(f"the input {info.name!r} has {len(dims)} dimensions, more than {MOST_DIMS}")
+        shape = tuple([_length(each) for each in dims])
+        return Declared(info.name, dtype, shape, tuple(nesting))
+
+
+def _row(node: Any) -> Row | None:
+    """The row of a node's operator, or of the one that has replaced it."""
+    if node.domain in DOMAINS:
+        return ROWS.get(versions.SUCCESSORS.get(node.op_type, node.op_type))
+    return ROWS.get(f"{node.domain}.{node.op_type}")
+
+
+def _length(dim: Any) -> int | str | None:
+    """A length, or its name; None for any, which exporters write as -1 or as a name such as ``?``, too."""
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
+    name = str(dim.dim_param)
+    return name if any(map(str.isalpha, name)) and name != "None" else None
+
+
+def _is_in(name: str, *scopes: set[str]) -> bool:
+    return any(name in scope for scope in scopes)
+
+
+def _referred(place: str, attribute: Any, given: Mapping[str, Any]) -> Any:
+    """An attribute; in a function it may stand for one that the caller gives, or does not."""
+    if not attribute.ref_attr_name:
+        return attribute
+    found = given.get(attribute.ref_attr_name)
+    if found is None:
+        return None
+    if attribute.type and found.type != attribute.type:
+        refuse(f"the attribute {attribute.name!r} of {place} is of another type than what the caller gives")
+    renamed = type(attribute)()
+    renamed.CopyFrom(found)
+    renamed.name = attribute.name
+    return renamed
+
+
+def _reads(step: Step) -> set[str]:
+    """The names that a step reads, those that its bodies read around them included."""
+    found = {name for name in step.inputs if name}
+    for body in step.bodies.values():
+        found.update(body.outputs)
+        for inner in body.steps:
+            found |= _reads(inner)
+    return found
+
+
+def _freed(steps: Sequence[Step], outputs: Sequence[str], own: set[str]) -> tuple[Step, ...]:
+    """The steps, with the names that nobody reads afterwards."""
+    last: dict[str, int] = {}
+    for at, step in enumerate(steps):
+        for name in (*step.outputs, *_reads(step)):
+            last[name] = at
+    frees: dict[int, list[str]] = {}
+    for name, at in last.items():
+        if name in own and name not in outputs:
+            frees.setdefault(at, []).append(name)
+    return tuple([replace(step, frees=tuple(frees.get(at, ()))) for at, step in enumerate(steps)])
+
+
+def _run(program: Program, call: Call, *values: Value | None) -> list[Value]:
+    """What a call of a function gives."""
+    return run_program(program, [value for value in values if value is not None], {}, call.run)

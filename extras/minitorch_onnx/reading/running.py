@@ -1,0 +1,315 @@
+"""Running a program: each step calls its row, in whatever mode is current.
+
+A value is *known* while a graph is recorded if it is computed from constants and shapes alone. It is then computed at
+once, not recorded: that is how the shape of a Reshape, which ONNX computes with Shape, Gather and Concat, is a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minitorch import primitives as P
+from minitorch.autograd import no_grad
+from minitorch.errors import MinitorchError, OnnxError
+from minitorch.functional.operands import from_array
+from minitorch.interpreters import concrete, current_staging, interpreting
+from minitorch.ir import Node
+from minitorch.nn.parameter import Parameter
+from minitorch.tensor import Tensor
+
+from .lengths import SHAPED, computed, is_tracked, of_shape, sized
+from .limits import MOST_STEPS, check_numbers, refuse
+from .program import Program, Row, Step
+
+Array = np.ndarray[Any, Any]
+
+MOST_KNOWN = 4096
+"""Elements of a known value. A longer one, such as a mask, is recorded, so that the graph has no large constants."""
+
+
+@dataclass(frozen=True)
+class Empty:
+    """An optional value that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor, a sequence of tensors (a list) or `Empty`.
+
+    Attributes:
+        data: the value.
+        known: whether it is known while a graph is recorded.
+        lengths: of a known tensor that follows the sizes of a shape: its elements as Python numbers.
+    """
+
+    data: Any
+    known: bool = False
+    lengths: Array | None = None
+
+
+@dataclass(slots=True)
+class Frame:
+    """The values by name of a program that runs, and those of the program around it."""
+
+    values: dict[str, Value]
+    around: Frame | None = None
+
+    def find(self, name: str) -> Value:
+        """The value of a name."""
+        if name in self.values:
+            return self.values[name]
+        if self.around is None:
+            raise KeyError(name)
+        return self.around.find(name)
+
+
+@dataclass(slots=True)
+class Seen(Frame):
+    """The values around a body, each computed one as `outer` makes of it."""
+
+    outer: Callable[[Tensor], Tensor] = lambda x: x
+
+    def find(self, name: str) -> Value:
+        """The value of a name."""
+        if name not in self.values:
+            value = Frame.find(self, name)
+            is_computed = isinstance(value.data, Tensor) and not (value.known or isinstance(value.data, Parameter))
+            self.values[name] = Value(self.outer(value.data)) if is_computed else value
+        return self.values[name]
+
+
+@dataclass(slots=True)
+class Run:
+    """One call of a model: its layers by the names of their nodes, and how many steps it has taken."""
+
+    layers: Mapping[str, Any] = field(default_factory=dict)
+    steps: int = 0
+
+    def step(self, count: int = 1) -> None:
+        """Count a step: a node, a turn of a loop, one element of a sequence; or several.
+
+        Raises:
+            OnnxError: if there are too many (``MT801``).
+        """
+        self.steps += count
+        if self.steps > MOST_STEPS:
+            refuse(f"a call takes more than {MOST_STEPS} steps: is there a loop without an end?")
+
+
+@dataclass(frozen=True)
+class Call:
+    """An application of an operator, as rows see it beside their inputs.
+
+    Attributes:
+        step: the node.
+        frame: the values around it.
+        run: of the call of the model.
+    """
+
+    step: Step
+    frame: Frame = field(repr=False)
+    run: Run = field(repr=False)
+
+    @property
+    def op(self) -> str:
+        """The name of the operator."""
+        return self.step.op
+
+    @property
+    def version(self) -> int:
+        """The opset that has defined the operator as it is here."""
+        return self.step.version
+
+    @property
+    def outputs(self) -> tuple[bool, ...]:
+        """Whether somebody wants each of the results."""
+        return tuple([bool(name) for name in self.step.outputs])
+
+    def wants(self, place: int) -> bool:
+        """Whether somebody wants a result."""
+        return len(self.step.outputs) > place and bool(self.step.outputs[place])
+
+    def __getitem__(self, name: str) -> Any:
+        """An attribute; None if it is neither given nor has a default."""
+        return self.step.attributes.get(name)
+
+    def body(
+        self, name: str, inputs: Sequence[Value], least: int, outer: Callable[[Tensor], Tensor] | None = None
+    ) -> list[Value]:
+        """Run a body, which is a step of its own.
+
+        Args:
+            name: of the attribute.
+            inputs: of the body.
+            least: how many results are needed.
+            outer: what the body has in place of a computed value around it.
+
+        Raises:
+            OnnxError: if it has fewer results (``MT801``).
+        """
+        self.run.step()
+        program = self.step.bodies[name]
+        if len(program.outputs) < least:
+            refuse(f"its {name} gives {len(program.outputs)} results, and {least} are needed")
+        frame = self.frame if outer is None else Seen({}, self.frame, outer)
+        return run(program, inputs, {}, self.run, frame)
+
+
+def run(
+    program: Program, inputs: Sequence[Value], state: Mapping[str, Tensor], run: Run, around: Frame | None = None
+) -> list[Value]:
+    """Run a program.
+
+    Args:
+        program: what to run.
+        inputs: in its order.
+        state: the parameters and buffers by name.
+        run: counts steps.
+        around: the values around a body.
+
+    Raises:
+        OnnxError: naming the node that cannot be computed (``MT801``).
+    """
+    if len(inputs) != len(program.inputs):
+        refuse(f"{program.name} takes {len(program.inputs)} values, and is given {len(inputs)}")
+    frame = Frame({}, around)
+    for name, tensor in state.items():
+        frame.values[name] = Value(tensor)
+    for name, array in program.constants.items():
+        with interpreting(None):
+            frame.values[name] = Value(from_array(array), True)
+    for declared, value in zip(program.inputs, inputs, strict=True):
+        frame.values[declared.name] = value
+    for step in program.steps:
+        run.step()
+        take(step, frame, run)
+    return [frame.find(name) for name in program.outputs]
+
+
+def take(step: Step, frame: Frame, run: Run) -> None:
+    """One step: its results become values of the frame."""
+    given = [frame.find(name) if name else None for name in step.inputs]
+    call = Call(step, frame, run)
+    try:
+        results = step.row.apply(call, *given) if step.row.control else _apply(call, step.row, given)
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        if len(results) < len(step.outputs):
+            refuse(f"it gives {len(results)} results, and {len(step.outputs)} are named")
+    except MinitorchError as error:
+        error.locate(step.place)
+        raise
+    except (Exception, MemoryError) as error:
+        operands = ", ".join(_text(value) for value in given) or "none"
+        text = f"{type(error).__name__}: {error}"
+        raise OnnxError("MT801", text, where=step.place, why=f"its operands are {operands}") from error
+    for name, result in zip(step.outputs, results, strict=False):
+        if name:
+            frame.values[name] = result
+    for name in step.frees:
+        frame.values.pop(name, None)
+
+
+def _text(value: Value | None) -> str:
+    """A value in messages."""
+    if value is None:
+        return "left out"
+    return str(value.data.spec) if isinstance(value.data, Tensor) else type(value.data).__name__
+
+
+def _apply(call: Call, row: Row, given: Sequence[Value | None]) -> tuple[Value, ...]:
+    """The results of a row without bodies."""
+    for value in given:
+        if value is not None and not isinstance(value.data, Tensor):
+            refuse("it is given a sequence or an optional value, and takes tensors")
+    staged = current_staging() is not None
+    if staged and ((row.folds and all(value is None or value.known for value in given)) or row.of_shape):
+        with interpreting(None), no_grad():
+            results = _values(row.apply(call, *_prepared(call, row, given, False)), True)
+        if row.of_shape or any(value is not None and value.lengths is not None for value in given):
+            results = _with_lengths(call, given, results)
+        if all(each.known and each.data.numel() <= MOST_KNOWN for each in results):
+            return results
+    return _values(row.apply(call, *_prepared(call, row, given, staged)), False)
+
+
+def _with_lengths(call: Call, given: Sequence[Value | None], results: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Results that follow the sizes of a shape with their lengths, or as values that are not known."""
+    if call.step.row.of_shape:
+        assert given[0] is not None
+        shape = of_shape(given[0].data.shape)
+        if shape is None:
+            return results
+        found = None
+        if call.op == "Shape":
+            found = shape[call["start"] : len(shape) if call["end"] is None else call["end"]]
+        elif call.op == "Size":
+            found = np.asarray(math.prod(shape), object)
+    else:
+        follows = [value is not None and value.lengths is not None for value in given]
+        operands = [_objects(value) for value in given if value is not None]
+        (result,) = results if len(results) == 1 else (None,)
+        is_fixed = call.op not in SHAPED or not any(follows[1:])
+        found = None
+        if result is not None and is_fixed:
+            found = computed(call.op, operands, result.data._value, result.data.dtype, call["axis"])
+    if found is None:
+        return tuple([Value(each.data) for each in results])
+    return (Value(results[0].data, True, found if any(map(is_tracked, found.flat)) else None),)
+
+
+def _objects(value: Value) -> Array:
+    array: Array = value.data._value
+    return array.astype(object) if value.lengths is None else value.lengths
+
+
+def _values(results: Any, known: bool) -> tuple[Value, ...]:
+    return tuple([Value(each, known) for each in (results if isinstance(results, tuple) else (results,))])
+
+
+def _prepared(call: Call, row: Row, given: Sequence[Value | None], staged: bool) -> list[Any]:
+    """The inputs as a row takes them: arrays where the numbers have to be known, tensors elsewhere."""
+    found: list[Any] = []
+    for place, value in enumerate(given):
+        if value is None:
+            found.append(None)
+        elif place in row.known:
+            found.append(numbers(call, place, value))
+        else:
+            found.append(literal(value) if staged else value.data)
+    return found
+
+
+def literal(value: Value) -> Any:
+    """A known tensor as a literal of the graph that is recorded; any other value as it is.
+
+    An array of one number is that number, repeated.
+    """
+    if value.lengths is not None:
+        dtype = value.data.dtype
+        parts = [P.constant(value=each, shape=(1,), dtype=dtype) for each in value.lengths.flat]
+        return P.reshape(P.concatenate(*parts, dim=0), shape=value.data.shape)
+    if value.known and isinstance(value.data, Tensor) and not isinstance(value.data._value, Node):
+        array: Array = value.data._value
+        bits = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, array.itemsize)
+        if array.size and (bits == bits[0]).all():
+            return P.constant(value=array.flat[0].item(), shape=array.shape, dtype=value.data.dtype)
+        return from_array(array)
+    return value.data
+
+
+def numbers(call: Call, place: int, value: Value) -> Array:
+    """The numbers of an input.
+
+    Raises:
+        TracedValueError: if they are not known while a graph is recorded (``MT103``).
+    """
+    check_numbers(f"its input {place}", value.data.numel())
+    if value.known:
+        return sized(value.data._value, value.lengths)
+    return concrete(value.data, f"input {place} of {call.step.place}", "MT103", "run the model eagerly")
