@@ -49,7 +49,7 @@ ROOMS = {
     "03-graph": {"graph"},
     "04-tracing": set(),
     "05-deferred": set(),
-    "06-rewriting": {"graph", "passes"},
+    "06-rewriting": {"graph", "passes", "tables"},
     "07-fusion": {"graph"},
     "08-schedules": {"compiler"},
     "09-reductions": set(),
