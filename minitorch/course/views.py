@@ -26,9 +26,11 @@ def facts(found: Experiment) -> str:
 
 
 def parts(found: Experiment) -> str:
-    """What is counted without each pass and each class of fusion, as a table of text."""
-    rows = [("without", "kernels", "moved", "peak")]
-    rows += [(name, str(n), in_units(moved, "B"), in_units(peak, "B")) for name, n, moved, peak in found.parts()]
+    """Tabulate as text what is counted without each pass and each class of fusion, where the text differs."""
+    whole, *others = [
+        (name, str(n), in_units(moved, "B"), in_units(peak, "B")) for name, n, moved, peak in found.parts()
+    ]
+    rows = [("without", "kernels", "moved", "peak"), whole, *(row for row in others if row[1:] != whole[1:])]
     width = max(len(row[0]) for row in rows)
     lines = [f"{name:<{width}}{n:>9}{moved:>10}{peak:>10}" for name, n, moved, peak in rows]
     return "\n".join([*lines, "(the others change none of these counts)"])

@@ -107,7 +107,7 @@ class Ledger(Tabular):
 
     def _parts(self) -> Iterator[Table | str]:
         placement = place(self.graph, self.kernels)
-        saved = sum(edge.bytes for edge in self.edges if edge.fused)
+        saved = max(self.graph.cost().bytes - sum(each.bytes_read + each.bytes_written for each in self.kernels), 0)
         kept = [edge for edge in self.edges if not edge.fused]
         count = f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}"
         yield table_of(self.kernels, count)
