@@ -27,12 +27,10 @@ def facts(found: Experiment) -> str:
 
 def parts(found: Experiment) -> str:
     """Tabulate as text what is counted without each pass and each class of fusion, where the text differs."""
-    whole, *others = [
-        (name, str(n), in_units(moved, "B"), in_units(peak, "B")) for name, n, moved, peak in found.parts()
-    ]
-    rows = [("without", "kernels", "moved", "peak"), whole, *(row for row in others if row[1:] != whole[1:])]
-    width = max(len(row[0]) for row in rows)
-    lines = [f"{name:<{width}}{n:>9}{moved:>10}{peak:>10}" for name, n, moved, peak in rows]
+    rows = {name: f"{n:>9}{in_units(size, 'B'):>10}{in_units(peak, 'B'):>10}" for name, n, size, peak in found.parts()}
+    rows = {name: row for name, row in rows.items() if name == "nothing" or row != rows["nothing"]}
+    rows = {"without": f"{'kernels':>9}{'moved':>10}{'peak':>10}"} | rows
+    lines = [f"{name:<{max(map(len, rows))}}{row}" for name, row in rows.items()]
     return "\n".join([*lines, "(the others change none of these counts)"])
 
 
