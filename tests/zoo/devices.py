@@ -218,6 +218,16 @@ def decides_case_by_case(x, w, y, shape, devices, itemsize):
     return plan, total
 
 
+variants(
+    decides_case_by_case,
+    """
+    adds_up_what_does_not_fit [22]: so two parts that do not fit
+    - if "inner" in (x, w) and {x, w} <= {"inner", None}:
+    + if "inner" in (x, w):
+    """,
+)
+
+
 @wrong("devices.messages", says="each has", points=5)
 def counts_elements(x, w, y, shape, devices, itemsize):
     def cheapest(x, w, y, shape, devices):
@@ -264,7 +274,7 @@ def gathers_only_where_parts_do_not_fit(x, w, y, shape, devices, itemsize):
     rows, inner, columns = shape
     size = {"x": itemsize * rows * inner, "w": itemsize * inner * columns, "y": itemsize * rows * columns}
     plan, total = [], 0
-    if x == "rows" and w:
+    if (x, w) == ("inner", "columns") or (x == "rows" and w):
         array = "w" if y == "rows" else "x"
         plan, total = [("all-gather", array)], (devices - 1) * size[array]
         x, w = (x, None) if array == "w" else (None, w)

@@ -107,7 +107,10 @@ variants(
     adds_on_the_way_back [the zero point]: a code stands for scale * (code - zero point)
     - return codes, (scale * (codes.astype(np.float64) - zero_point)).astype(np.float32)
     + return codes, (scale * (codes.astype(np.float64) + zero_point)).astype(np.float32)
-    wraps_around: codes: element
+    leaves_zero_out_above [zero is in the range]: 0 is not in this range, and would come back as
+    - low, high = min(low, 0.0), max(high, 0.0)
+    + low = min(low, 0.0)
+    wraps_around: it wraps around
     - codes = np.clip(np.round(x / scale) + zero_point, 0, 255).astype(np.uint8)
     + codes = (np.round(x / scale) + zero_point).astype(np.int64).astype(np.uint8)
     """,
@@ -150,6 +153,9 @@ variants(
     has_the_other_sign: low has to become the code 0, and is negative
     - return scale, round(-low / scale)
     + return scale, round(low / scale)
+    rounds_how_many [outliers]: is cut off, not rounded
+    - k = int(share * len(numbers))
+    + k = round(share * len(numbers))
     """,
 )
 
@@ -222,6 +228,16 @@ def takes_the_zero_point_off_the_sum(x, x_zero, w, bias, multipliers, zero):
 def converts_first(x, x_zero, w, bias, multipliers, zero):
     sums = (x.astype(np.int32) - x_zero) @ w.T.astype(np.int32) + bias
     return sums, np.clip(np.round(sums * multipliers) + zero, 0, 255).astype(np.uint8)
+
+
+variants(
+    converts_first,
+    """
+    adds_up_floats [accumulators]: a float32 has 24 bits, so large sums are rounded
+    - sums = (x.astype(np.int32) - x_zero) @ w.T.astype(np.int32) + bias
+    + sums = ((x.astype(np.float32) - x_zero) @ w.T.astype(np.float32) + bias).astype(np.int32)
+    """,
+)
 
 
 @wrong("quantization.product", says="convert before you multiply", points=17)

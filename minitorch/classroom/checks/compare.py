@@ -46,7 +46,7 @@ def different(array: Array, right: Array, tolerance: float) -> str | None:
         same = (array == right) | ((array != array) & (right != right))
         if not tolerance and array.dtype.kind == "f":
             same &= (np.signbit(array) == np.signbit(right)) | (array != array)
-        if tolerance:
+        if tolerance and right.dtype.kind not in "biu":  # whole numbers are exact
             wide, exact = array.astype(np.float64), right.astype(np.float64)
             near = np.abs(wide - exact) <= tolerance * np.maximum(1.0, np.abs(exact))
             same |= near & np.isfinite(exact)  # a share of infinity is infinite: anything would be near it

@@ -227,7 +227,8 @@ def _products(seed: int) -> list[Planned]:
         case(SUM, "inner", None, None, few, many, few),
         case(PLACE, "rows", "columns", "rows", many, more, few),
         case(PLACE, "rows", "columns", "columns", few, more, many),
-        case(PLACE, "rows", "inner", "rows", many, more, few),
+        case(PLACE, "rows", "inner", "rows", few, many, few),  # terms of y would be the cheapest, if there were any
+        case(PLACE, "inner", "columns", "columns", few, many, few),
         case(CHEAPER, "inner", None, None, many, few, many),
         case(CHEAPER, "rows", None, None, more, few, many),
         case(CHEAPER, "rows", None, "columns", few, many, more),

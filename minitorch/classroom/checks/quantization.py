@@ -120,7 +120,10 @@ per_channel = by_case(asks.per_channel, PER_CHANNEL, _weights, _wrong_channels)
 
 
 def _trips(seed: int) -> Cases:
-    """Each part shows one of the mistakes alone: the others make no difference there."""
+    """Each part shows one of the mistakes alone: the others make no difference there.
+
+    Below 0 the zero point is 255, and a wrong sign would be counted twice: there only the range counts.
+    """
     draw = np.random.default_rng(seed)
     low, high = -1.0, 1.0
     while abs(-low / affine(low, high)[0] % 1 - 0.5) < 0.1:  # the zero point is not half-way between two integers
@@ -142,6 +145,7 @@ def _trips(seed: int) -> Cases:
         ("the calibration", (numbers(0, high, 20, 120), 0.0, high)),
         ("the calibration", (numbers(0, high, 20, 400), 0.0, high)),
         ("zero is in the range", (positive, float(positive[0]), float(positive[1]))),
+        ("zero is in the range", (-positive, -float(positive[1]), -float(positive[0]))),
     ]
 
 
@@ -158,9 +162,9 @@ def _wrong_trip(part: str, case: Any, answer: Any) -> str | None:
     wide = x.astype(np.float64)
     right = np.clip(np.round(wide / scale) + zero_point, 0, 255).astype(np.uint8)
     if said := wrong_array(answer[0], right):
-        if answer[0].array.shape == right.shape:
-            said += _why_trip(answer[0].array.astype(np.int64), wide, low, high)
-        return f"codes: {said}"
+        known = answer[0].array.shape == right.shape
+        why = _why_trip(answer[0].array.astype(np.int64), wide, low, high) if known else ""
+        return None if high < 0 and not why.startswith("; 0 is not in") else f"codes: {said}{why}"
     said = wrong_array(answer[1], (scale * (right.astype(np.float64) - zero_point)).astype(np.float32), NEAR)
     return f"back: {said}; a code stands for scale * (code - zero point)" if said else None
 
@@ -174,10 +178,12 @@ def _why_trip(codes: Array, x: Array, low: float, high: float) -> str:
     if (codes == np.clip(np.round(x / scale) - zero_point, 0, 255)).all() and zero_point:
         return "; the zero point is subtracted on the way in, and again on the way back: 0 has to become the zero point"
     if (
-        low > 0
+        not low <= 0 <= high
         and (codes == np.clip(np.round(x / (high - low) * 255) + round(-low / (high - low) * 255), 0, 255)).all()
     ):
-        return f"; 0 is not in this range, and would come back as {low:.4g}: padding and ReLU make zeros"
+        return f"; 0 is not in this range, and would come back as {np.clip(0, low, high):.4g}: ReLU makes zeros"
+    if (codes == (np.round(x / scale) + zero_point).astype(np.int64) % 256).all():
+        return "; it wraps around: clamp to 0 ... 255 before you convert"
     for mine in ((x.min(), x.max()), (min(x.min(), 0), max(x.max(), 0))):
         if mine != (low, high) and (np.abs(codes - with_range(*mine)) <= 1).all():
             return "; that is the range of x itself: the calibrated range is not used"
@@ -228,7 +234,7 @@ def _wrong_calibration(part: str, case: Any, answer: Any) -> str | None:
     scale, zero_point = affine(low, high)
     if math.isclose(answer[0], scale, rel_tol=NEAR) and answer[1] == zero_point:
         return None
-    given = f"{len(batches)} batches, share {share:g}: the range is {low:.5g} to {high:.5g}"
+    given = f"the range is {low:.5g} to {high:.5g}"
     said = f"({answer[0]:.5g}, {answer[1]}) and should be ({scale:.5g}, {zero_point})"
     return f"{given}: it is {said}{_why_calibration(batches, share, answer)}"
 
@@ -236,7 +242,7 @@ def _wrong_calibration(part: str, case: Any, answer: Any) -> str | None:
 def _why_calibration(batches: list[list[float]], share: float, answer: tuple[float, int]) -> str:
     every = np.sort(np.concatenate(batches))
     each = np.array([extremes([batch], share) for batch in batches])
-    half = int(share * len(every) / 2)
+    half, nearest = int(share * len(every) / 2), round(share * len(every))
     low, high = extremes(batches, share)
     if math.isclose(answer[0], affine(low, high)[0], rel_tol=NEAR):
         return "; the scale is right: low has to become the code 0, and is negative"
@@ -246,6 +252,7 @@ def _why_calibration(batches: list[list[float]], share: float, answer: tuple[flo
         ("that is the mean of the batches' ranges: the numbers of all batches count together", tuple(each.mean(0))),
         ("the outliers of one batch count among the numbers of all", (each[:, 0].min(), each[:, 1].max())),
         ("the share is clipped at each side, not half of it", (every[half], every[-1 - half])),
+        ("how many are left out is cut off, not rounded", (every[nearest], every[-1 - nearest])),
         ("between two numbers nothing is interpolated", tuple(np.quantile(every, [share, 1 - share]))),
     )
     given = recognised(known, lambda it: it != (low, high) and math.isclose(answer[0], affine(*it)[0], rel_tol=1e-4))
@@ -253,7 +260,13 @@ def _why_calibration(batches: list[list[float]], share: float, answer: tuple[flo
     return given or hint(without, "0 is not in that range: let it begin or end at 0")
 
 
-calibrate = by_case(asks.calibrate, CALIBRATE, _batches, _wrong_calibration)
+calibrate = by_case(
+    asks.calibrate,
+    CALIBRATE,
+    _batches,
+    _wrong_calibration,
+    about=lambda case: f"{len(case[0])} batches, share {case[1]:g}",
+)
 
 # --- product: what accumulators hold, and what they are stored as ------------------------------------------------
 
@@ -277,7 +290,8 @@ def _products(seed: int) -> Cases:
         return x, x_zero, w, draw.integers(-500, 500, outputs, np.int32), multipliers.astype(np.float32), zero
 
     large = list(operands(2, 1024, 3, 0, 0, 20, 127))
-    large[0], large[2][0] = np.full_like(large[0], 255), 127  # more than a float32 holds exactly
+    large[0], large[2][0] = np.full_like(large[0], 255), 127
+    large[2][0, 0] = 126  # a large odd sum, which a float32 does not hold
     return [
         ("accumulators", tuple(large)),
         ("accumulators", operands(3, 40, 2, 0, 0, 12, 127)),
@@ -331,7 +345,8 @@ def _why_accumulators(given: Array, case: tuple[Any, ...]) -> str:
         ("the zero point is taken off once: it is in every one of the k terms", wide @ weights + bias - x_zero),
         ("x - x_zero wraps around in uint8: convert before you subtract", (x - np.uint8(x_zero)) @ weights + bias),
     )
-    rounded = "; a float32 has 24 bits, so large sums are rounded" if given.dtype.kind == "f" else ""
+    is_near = given.dtype.kind == "f" or np.allclose(given, (wide - x_zero) @ weights + bias, 1e-6, 0)
+    rounded = hint(is_near, "a float32 has 24 bits, so large sums are rounded")
     return recognised(known, lambda wrong: (given == wrong).all()) or rounded
 
 
@@ -339,8 +354,10 @@ def _why_codes(given: Array, accumulators: Array, multipliers: Array, zero: int)
     if given.shape != accumulators.shape:
         return ""
     exact = accumulators * multipliers.astype(np.float64)
+    wraps = "it wraps around: clamp to 0 ... 255 before you convert"
     known = (
-        ("it wraps around: clamp to 0 ... 255 before you convert", (np.round(exact) + zero).astype(np.int64) % 256),
+        (wraps, (np.round(exact) + zero).astype(np.int64) % 256),
+        (wraps, np.round(exact + zero).astype(np.int64) % 256),
         ("the zero point comes before clamping", (np.clip(np.round(exact), 0, 255) + zero) % 256),
         ("the zero point of the result is missing", np.clip(np.round(exact), 0, 255)),
         ("it is cut off and not rounded", np.clip(np.trunc(exact + zero), 0, 255)),

@@ -160,7 +160,7 @@ def _total_hint(arrays: Arrays, out: Array) -> str:
     x = arrays["x"]
     return hint(
         not np.isfinite(out).all(),
-        "exp(1000) is infinite: subtract the largest number so far",
+        "exp(1000) is infinite: subtract the largest number so far from each, and scale by exp(old - new)",
         out[0] == 0 and x.max() != 0,
         "out[0] is the largest number; one that starts at 0 stays there if all are below",
         not np.isclose(out[0], x.max()),
@@ -240,7 +240,7 @@ def _wrong_moments(part: str, case: tuple[Moments, Moments], answer: Any) -> str
             math.isclose(answer[2], a_squares + b_squares, rel_tol=1e-9),
             "the sums were added as they are, but each was taken around its own mean",
             is_far,
-            "far from zero the square of a mean has no digits for the difference: use the gap of the means",
+            "if it is right near zero: far from zero the square of a mean has no digits for the difference: use gaps",
         )
     return None
 
@@ -274,17 +274,21 @@ logsumexp = _task(asks.logsumexp, {RIGHT: 3, SMALL: 3, RISING: 3, ONE_PASS: 6}, 
 
 
 def _variance_hint(arrays: Arrays, out: Array) -> str:
-    x = arrays["x"]
+    x = arrays["x"] - arrays["x"][0]
+    means = np.cumsum(x) / np.arange(1, len(x) + 1)  # of the numbers so far
     return hint(
-        abs(x.mean()) > 1e6,
-        "far from zero, the mean of squares and the square of the mean agree in all digits that a float has: "
-        "add up squares of differences",
+        np.allclose(out[0] * len(x), ((x - means) ** 2).sum(), 1e-5)
+        or np.allclose(out[0] * len(x), ((x[1:] - means[:-1]) ** 2).sum(), 1e-5),
+        "one of the two differences is from the mean before this number, the other from the mean with it",
         np.isclose(out[0], x.var(ddof=1)),
         "divide by how many numbers there are, and not by one less",
         np.isclose(out[0], x.var() * len(x)),
         "that is the sum of the squares of the differences: divide it by how many there are",
         np.isclose(out[0], x.std()),
         "that is the standard deviation: there is no root in a variance",
+        abs(arrays["x"].mean()) > 1e6,
+        "if it is right near zero: far from zero, the mean of squares and the square of the mean agree in all digits "
+        "that a float has, so add up squares of differences",
     )
 
 
