@@ -386,6 +386,15 @@ def takes_the_cheapest_place_of_each(costs, requests):
     return [min(range(made, needed), key=lambda at: costs[at]) for made, needed in requests]
 
 
+@wrong("deferred.runs", says="best known", points=17.5)
+def takes_the_cheapest_place_where_none_is_yet(costs, requests):
+    found = []
+    for made, needed in sorted(requests, key=lambda request: request[1]):
+        if not any(made <= at < needed for at in found):
+            found.append(min(range(made, needed), key=lambda at: costs[at]))
+    return found
+
+
 @wrong("deferred.runs", says="no run is in between", points=0)
 def runs_once_at_the_end(costs, requests):
     return [len(costs) - 1]
@@ -543,6 +552,19 @@ def counts_blocks(rows, inputs, held):
         program.append((operation, read))
         places[target] = len(places)
     return tuple(program), len({each[2] for each in inputs.values()}), tuple(places[each] for each in held)
+
+
+@wrong("deferred.key", says="the inputs that share memory differ", part="shared memory", points=20)
+def counts_the_inputs_of_each_block(rows, inputs, held):
+    blocks, places, program = [block for *_, block in inputs.values()], {}, []
+    for target, operation, operands in rows:
+        for each in operands:
+            if isinstance(each, str) and each not in places:
+                places[each] = len(places)
+                program.append((*inputs[each][:2], blocks.count(inputs[each][2])))
+        program.append((operation, tuple(places[each] if isinstance(each, str) else repr(each) for each in operands)))
+        places[target] = len(places)
+    return tuple(program), tuple(places[each] for each in held)
 
 
 @wrong("deferred.key", says="the values that are held differ", part="what is held", points=21)

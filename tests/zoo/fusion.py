@@ -55,6 +55,13 @@ def writes_what_nobody_reads_inside(graph, kernel):
     return sum(node.spec.nbytes for node in read) + sum(node.spec.nbytes for node in written)
 
 
+@wrong("fusion.kernel_bytes", says="and so is what a node outside reads")
+def writes_only_what_nothing_inside_reads(graph, kernel):
+    inside = {operand for node in kernel for operand in node.inputs}
+    read = {each for each in inside if each not in kernel and each.primitive.name != "constant"}
+    return sum(node.spec.nbytes for node in (*read, *[node for node in kernel if node not in inside]))
+
+
 @wrong("fusion.kernel_bytes", says="those are elements", points=0)
 def counts_elements(graph, kernel):
     read = {operand for node in kernel for operand in node.inputs if operand not in kernel}

@@ -398,7 +398,7 @@ def _why_step(moved: Array, slopes: list[Array], replaced: Array) -> str:
         len(slopes) > 1 and _is_along(moved, -slopes[-2]),
         "it is the gradient of the step before: compute the loss again, with the new weights",
         _is_along(moved, -replaced),
-        "a share replaced the one that came before: shares of all uses add up",
+        "a share replaced the one that came before, or one point alone is in the loss: shares of all uses add up",
         True,
         "it has to be the gradient of the loss of all points, at the weights before it, times one number",
     )
