@@ -19,12 +19,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minitorch.classroom.grading.course.folders import Course
-from minitorch.classroom.grading.course.grade import grade, read_release
-from minitorch.classroom.grading.course.gradebook import Book
-from minitorch.classroom.grading.course.ledger import Cells, Ledger
-from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.grading.submission.preflight import EXAMPLE
+from minitorch_grading.grading.course.folders import Course
+from minitorch_grading.grading.course.grade import grade, read_release
+from minitorch_grading.grading.course.gradebook import Book
+from minitorch_grading.grading.course.ledger import Cells, Ledger
+from minitorch_grading.grading.limits import Limits
+from minitorch_grading.grading.submission.preflight import EXAMPLE
+
 from tools.clone import RELEASED, SOLUTIONS
 
 ROOT = Path(__file__).resolve().parent.parent

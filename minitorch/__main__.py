@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from typing import Any, NoReturn
 
 from . import __version__
 from .errors import CODES, CommandError, explain
 from .ir import PRIMITIVES
+from .packages import load
 
 Run = Callable[[argparse.Namespace], int | None]
 
@@ -54,7 +54,7 @@ def classroom(name: str) -> Run:
     """A command of the classroom, which is loaded when the command is used."""
 
     def run(options: argparse.Namespace) -> int | None:
-        command: Run = getattr(import_module(f"{__package__}.classroom.commands"), name)
+        command: Run = getattr(load("minitorch_grading.commands"), name)
         return command(options)
 
     return run
@@ -383,8 +383,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        from .classroom.grading.course.trouble import said
-
+        said = load("minitorch_grading.grading.course.trouble").said
         print(f"minitorch {options.command}: {said(error)}", file=sys.stderr)
         return 2
 

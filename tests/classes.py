@@ -38,7 +38,7 @@ def {name}(gradient, shape):
 
 def needs_bubblewrap() -> None:
     """Skip where there is no sandbox; fail where MINITORCH_REQUIRE says that there has to be one."""
-    from minitorch.classroom.grading.sandbox.bubblewrap import unavailable
+    from minitorch_grading.grading.sandbox.bubblewrap import unavailable
 
     require("bubblewrap", unavailable())
 

@@ -24,16 +24,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from minitorch.classroom.check import check_notebook
-from minitorch.classroom.checks.task import SEEDS
-from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.grading.sandbox.bubblewrap import Sandbox
-from minitorch.classroom.grading.sandbox.image import contents
-from minitorch.classroom.grading.sandbox.kernel import Kernel
-from minitorch.classroom.grading.sandbox.server import ForkServer
-from minitorch.classroom.grading.submission.alignment import names
-from minitorch.classroom.grading.submission.preflight import Part, read, released
-from minitorch.classroom.grading.submission.run import Setting, grade
+from minitorch_grading.check import check_notebook
+from minitorch_grading.checks.task import SEEDS
+from minitorch_grading.grading.limits import Limits
+from minitorch_grading.grading.sandbox.bubblewrap import Sandbox
+from minitorch_grading.grading.sandbox.image import contents
+from minitorch_grading.grading.sandbox.kernel import Kernel
+from minitorch_grading.grading.sandbox.server import ForkServer
+from minitorch_grading.grading.submission.alignment import names
+from minitorch_grading.grading.submission.preflight import Part, read, released
+from minitorch_grading.grading.submission.run import Setting, grade
+
 from tools.clone import RELEASED, SOLUTIONS
 
 Cell = dict[str, Any]
@@ -291,7 +292,7 @@ def use_the_engine(book: Notebook, random: Random) -> None:
     lines = (
         "from minitorch.passes import LAWS\nfound = LAWS",
         "import scipy",
-        "import minitorch.classroom.checks.eager",
+        "import minitorch_grading.checks.eager",
     )
     book.cells.insert(random.randrange(len(book.cells) + 1), new(random.choice(lines)))
 

@@ -25,9 +25,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from minitorch.classroom.checks import EXERCISES as TASKS_OF
-from minitorch.classroom.checks import TASKS
-from minitorch.classroom.grading.course.ledger import Ledger
+from minitorch_grading.checks import EXERCISES as TASKS_OF
+from minitorch_grading.checks import TASKS
+from minitorch_grading.grading.course.ledger import Ledger
+
 from tests import classes, downloads
 from tests.test_adversarial import ATTACKS, Attack
 from tests.test_cluster import Cluster

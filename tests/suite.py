@@ -27,7 +27,7 @@ FAST = 1.0  # the most seconds of a test, fixtures included, that `make test-fas
 EXAMPLES = 3  # of so many random examples that a test asks for, a run without --sweep tries one
 SHARE = 10  # of so many tests of a file, `make test-fast` takes one
 USER = re.compile(
-    r"minitorch\.classroom|import classes|tests\.classes|tools\.clone|chmod|st_mode|geteuid|browser|setup\.sh"
+    r"minitorch_grading|import classes|tests\.classes|tools\.clone|chmod|st_mode|geteuid|browser|setup\.sh"
 )
 EVERY = 30.0  # seconds between two lines of progress where the output is no terminal
 

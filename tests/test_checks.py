@@ -20,17 +20,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from minitorch_grading import asks, checks
+from minitorch_grading.asks.limit import Limited
+from minitorch_grading.asks.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
+from minitorch_grading.checks import EXERCISES, TASKS, Task
+from minitorch_grading.checks import task as task_module
+from minitorch_grading.checks.samples import evaluate, random_graph, shrink, values_for
+from minitorch_grading.checks.score import Part, Score, weakest
 from nbformat.v4 import new_code_cell, new_output
 from nbgrader.utils import determine_grade
 
 import minitorch as mt
-from minitorch.classroom import asks, checks
-from minitorch.classroom.asks.limit import Limited
-from minitorch.classroom.asks.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
-from minitorch.classroom.checks import EXERCISES, TASKS, Task
-from minitorch.classroom.checks import task as task_module
-from minitorch.classroom.checks.samples import evaluate, random_graph, shrink, values_for
-from minitorch.classroom.checks.score import Part, Score, weakest
 from minitorch.graph import Graph
 from minitorch.passes import DEAD_CODE
 

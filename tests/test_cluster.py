@@ -19,10 +19,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from minitorch_grading.grading.cluster import client, there
+from minitorch_grading.grading.limits import Limits
+from minitorch_grading.grading.submission.worker import Job
 
-from minitorch.classroom.grading.cluster import client, there
-from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.grading.submission.worker import Job
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import EXERCISE, RIGHT, hand_in, notebook, sample

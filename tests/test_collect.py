@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from minitorch_grading.grading.collecting import collect as collecting
+from minitorch_grading.grading.collecting.attempts import attempts
+from minitorch_grading.grading.course.journal import Entry, Journal
+from minitorch_grading.grading.course.keys import work_of
+from minitorch_grading.grading.results import Graded, Result
+from minitorch_grading.grading.submission.preflight import read
 
 from minitorch.__main__ import main
-from minitorch.classroom.grading.collecting import collect as collecting
-from minitorch.classroom.grading.collecting.attempts import attempts
-from minitorch.classroom.grading.course.journal import Entry, Journal
-from minitorch.classroom.grading.course.keys import work_of
-from minitorch.classroom.grading.results import Graded, Result
-from minitorch.classroom.grading.submission.preflight import read
 from minitorch.errors import CommandError
 from tests.classes import EXERCISE, added, course, grade, hand_in, kinds, needs_bubblewrap, notebook
 from tests.downloads import (
@@ -374,7 +374,7 @@ def test_a_worksheet_tells_times_in_the_zone_of_the_course(root: Path, tmp_path:
 )
 def test_a_roster_that_is_wrong_is_refused_with_the_place(text: str, reason: str, root: Path, tmp_path: Path) -> None:
     (root / "roster.csv").write_text(text)
-    from minitorch.classroom.grading.enrolment.roster import roster_of
+    from minitorch_grading.grading.enrolment.roster import roster_of
 
     with pytest.raises(CommandError, match=reason):
         roster_of(root)
@@ -387,7 +387,7 @@ def test_no_name_of_a_platform_becomes_a_dangerous_folder(name: str, root: Path,
     before = tree(tmp_path)
     source = packed(tmp_path / "d.zip", {f"{name}_12_assignsubmission_file_/{EXERCISE}.ipynb": DONE})
     collect(root, source)
-    from minitorch.classroom.grading.course.names import refused
+    from minitorch_grading.grading.course.names import refused
 
     made = [path.name for path in (root / "submitted").iterdir()] if (root / "submitted").exists() else []
     assert all(refused(each) is None for each in made)

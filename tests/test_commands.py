@@ -11,10 +11,11 @@ from importlib import util
 from pathlib import Path
 
 import pytest
+from minitorch_grading import doctor, lab
+from minitorch_grading.grading.sandbox import bubblewrap as sandbox
 
+import minitorch
 from minitorch.__main__ import COMMANDS, main, parser
-from minitorch.classroom import doctor, lab
-from minitorch.classroom.grading.sandbox import bubblewrap as sandbox
 from minitorch.errors import CommandError
 
 ROOT = Path(__file__).parents[1]
@@ -60,7 +61,7 @@ def test_a_wrong_call_is_one_sentence(arguments: list[str], capsys: pytest.Captu
 def test_the_table_is_light() -> None:
     """Looking at the help loads nothing that a command needs."""
     code = "import sys; from minitorch.__main__ import parser; parser().format_help(); "
-    code += "heavy = 'llvmlite', 'nbformat', 'minitorch.classroom', 'IPython'; print(sys.modules.keys() & set(heavy))"
+    code += "heavy = 'llvmlite', 'nbformat', 'minitorch_grading', 'IPython'; print(sys.modules.keys() & set(heavy))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
@@ -131,7 +132,7 @@ def test_lab_finds_the_course_from_anywhere(tmp_path: Path) -> None:
 
 
 def test_without_notebooks_lab_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab, "__file__", str(tmp_path / "site-packages" / "minitorch" / "classroom" / "lab.py"))
+    monkeypatch.setattr(minitorch, "__file__", str(tmp_path / "site-packages" / "minitorch" / "__init__.py"))
     with pytest.raises(CommandError, match=r"there is no notebooks/00-start-here\.ipynb here"):
         lab.course_folder(tmp_path)
 

@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from minitorch_grading.grading.course.folders import Course
+from minitorch_grading.grading.course.journal import Entry, Journal
+from minitorch_grading.grading.course.keys import work_of
+from minitorch_grading.grading.course.ledger import Ledger
+from minitorch_grading.grading.course.recorder import Recorder
+from minitorch_grading.grading.enrolment.deadlines import Rules
+from minitorch_grading.grading.exporting.standings import apply
+from minitorch_grading.grading.incidents import KINDS, Incident
+from minitorch_grading.grading.overview import overview, sheet
+from minitorch_grading.grading.results import Graded, Result
+from minitorch_grading.grading.sheets import is_formula
+from minitorch_grading.grading.submission.feedback import page
+from minitorch_grading.grading.submission.preflight import read, released
 from nbgrader.api import Gradebook
 
 from minitorch.__main__ import main
-from minitorch.classroom.grading.course.folders import Course
-from minitorch.classroom.grading.course.journal import Entry, Journal
-from minitorch.classroom.grading.course.keys import work_of
-from minitorch.classroom.grading.course.ledger import Ledger
-from minitorch.classroom.grading.course.recorder import Recorder
-from minitorch.classroom.grading.enrolment.deadlines import Rules
-from minitorch.classroom.grading.exporting.standings import apply
-from minitorch.classroom.grading.incidents import KINDS, Incident
-from minitorch.classroom.grading.overview import overview, sheet
-from minitorch.classroom.grading.results import Graded, Result
-from minitorch.classroom.grading.sheets import is_formula
-from minitorch.classroom.grading.submission.feedback import page
-from minitorch.classroom.grading.submission.preflight import read, released
 from tests.classes import EXERCISE, course
 from tests.downloads import ALL, BLANK, DONE, canvas, exchange, folder, moodle, packed, submitted
 

@@ -10,7 +10,7 @@ import minitorch as mt
 
 # Looking at programs, checking and measuring them, reading and writing files: loaded when somebody asks for it.
 NOT_NEEDED = (
-    "data", "export", "profiler", "inspect.picture", "inspect.plots", "inspect.layout", "classroom",
+    "data", "export", "profiler", "inspect.picture", "inspect.plots", "inspect.layout",
     "modes.checking.bisect", "modes.checking.isolation", "modes.checking.noise", "modes.checking.rounding",
     "modes.checking.shadow", "modes.looking_in.ablation", "modes.looking_in.debugger", "modes.looking_in.stepping",
     "modes.tracing.breakeven", "modes.tracing.folding", "modes.ways_in.frozen", "modes.ways_in.frozen_graph",

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from minitorch_grading.check import Checked, table
+from minitorch_grading.checks.golf import Golf
+from minitorch_grading.checks.own import task
+from minitorch_grading.checks.score import Count, Part, Score
+from minitorch_grading.grading.course.bests import Best
+from minitorch_grading.grading.results import Graded, Result
+from minitorch_grading.grading.submission import feedback
+from minitorch_grading.own import sources_in
 
-from minitorch.classroom.check import Checked, table
-from minitorch.classroom.checks.golf import Golf
-from minitorch.classroom.checks.own import task
-from minitorch.classroom.checks.score import Count, Part, Score
-from minitorch.classroom.grading.course.bests import Best
-from minitorch.classroom.grading.results import Graded, Result
-from minitorch.classroom.grading.submission import feedback
-from minitorch.classroom.own import sources_in
 from tests import classes
 from tests.classes import course, hand_in, known, notebook
 

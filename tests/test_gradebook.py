@@ -15,23 +15,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from minitorch_grading.grading.course import grade as courses
+from minitorch_grading.grading.course import keeper, plan
+from minitorch_grading.grading.course.folders import Course, Submission
+from minitorch_grading.grading.course.gradebook import Book
+from minitorch_grading.grading.course.history import PERSON, History
+from minitorch_grading.grading.course.journal import Journal
+from minitorch_grading.grading.course.ledger import Ledger
+from minitorch_grading.grading.course.report import Report
+from minitorch_grading.grading.incidents import Incident
+from minitorch_grading.grading.limits import Limits
+from minitorch_grading.grading.overview import overview, page, sheet, text
+from minitorch_grading.grading.results import Graded, Result
+from minitorch_grading.grading.submission import feedback
+from minitorch_grading.grading.submission.preflight import released
+from minitorch_grading.grading.submission.worker import Job
 
 from minitorch.__main__ import main
-from minitorch.classroom.grading.course import grade as courses
-from minitorch.classroom.grading.course import keeper, plan
-from minitorch.classroom.grading.course.folders import Course, Submission
-from minitorch.classroom.grading.course.gradebook import Book
-from minitorch.classroom.grading.course.history import PERSON, History
-from minitorch.classroom.grading.course.journal import Journal
-from minitorch.classroom.grading.course.ledger import Ledger
-from minitorch.classroom.grading.course.report import Report
-from minitorch.classroom.grading.incidents import Incident
-from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.grading.overview import overview, page, sheet, text
-from minitorch.classroom.grading.results import Graded, Result
-from minitorch.classroom.grading.submission import feedback
-from minitorch.classroom.grading.submission.preflight import released
-from minitorch.classroom.grading.submission.worker import Job
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import EXERCISE, added, hand_in, known, notebook

@@ -21,31 +21,29 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
-
-from minitorch.__main__ import main
-from minitorch.classroom.grading.course import grade as courses
-from minitorch.classroom.grading.course import keys, local
-from minitorch.classroom.grading.course.config import FOLDERS, configure, lets_code_run
-from minitorch.classroom.grading.course.folders import Course, Stray, Submission, submissions
-from minitorch.classroom.grading.course.gradebook import Book
-from minitorch.classroom.grading.course.handed_in import handed_in, parsed
-from minitorch.classroom.grading.course.journal import Entry, Journal
-from minitorch.classroom.grading.course.keys import conditions_of, work_of
-from minitorch.classroom.grading.course.ledger import Ledger
-from minitorch.classroom.grading.course.private import replace, tighten
-from minitorch.classroom.grading.course.progress import Progress
-from minitorch.classroom.grading.course.recorder import Recorder
-from minitorch.classroom.grading.course.report import Report
-from minitorch.classroom.grading.incidents import KINDS, Incident
-from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.grading.results import Graded, Result
-from minitorch.classroom.grading.sandbox import bubblewrap as sandbox
-from minitorch.classroom.grading.sandbox.execution import Ran
-from minitorch.classroom.grading.sandbox.outputs import harmless
-from minitorch.classroom.grading.submission import feedback
-from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim, with_incidents
-from minitorch.classroom.grading.submission.outcomes import of_cell, why_no_answers
-from minitorch.classroom.grading.submission.preflight import (
+from minitorch_grading.grading.course import grade as courses
+from minitorch_grading.grading.course import keys, local
+from minitorch_grading.grading.course.config import FOLDERS, configure, lets_code_run
+from minitorch_grading.grading.course.folders import Course, Stray, Submission, submissions
+from minitorch_grading.grading.course.gradebook import Book
+from minitorch_grading.grading.course.handed_in import handed_in, parsed
+from minitorch_grading.grading.course.journal import Entry, Journal
+from minitorch_grading.grading.course.keys import conditions_of, work_of
+from minitorch_grading.grading.course.ledger import Ledger
+from minitorch_grading.grading.course.private import replace, tighten
+from minitorch_grading.grading.course.progress import Progress
+from minitorch_grading.grading.course.recorder import Recorder
+from minitorch_grading.grading.course.report import Report
+from minitorch_grading.grading.incidents import KINDS, Incident
+from minitorch_grading.grading.limits import Limits
+from minitorch_grading.grading.results import Graded, Result
+from minitorch_grading.grading.sandbox import bubblewrap as sandbox
+from minitorch_grading.grading.sandbox.execution import Ran
+from minitorch_grading.grading.sandbox.outputs import harmless
+from minitorch_grading.grading.submission import feedback
+from minitorch_grading.grading.submission.autograded import as_notebook, verbatim, with_incidents
+from minitorch_grading.grading.submission.outcomes import of_cell, why_no_answers
+from minitorch_grading.grading.submission.preflight import (
     ENTRIES,
     DamagedError,
     Part,
@@ -54,7 +52,9 @@ from minitorch.classroom.grading.submission.preflight import (
     read,
     released,
 )
-from minitorch.classroom.grading.submission.worker import Job
+from minitorch_grading.grading.submission.worker import Job
+
+from minitorch.__main__ import main
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import EXERCISE, RIGHT, hand_in, notebook, sample
@@ -278,7 +278,7 @@ def test_a_configuration_of_the_instructors_is_kept(course: Course) -> None:
         assert path.read_text() == text
         assert "add to" in str(lets_code_run(course.root))
     path.write_text(
-        "from minitorch.classroom.grading.course.refuse import NoAutograde\nc = get_config()\n"
+        "from minitorch_grading.grading.course.refuse import NoAutograde\nc = get_config()\n"
         "c.Autograde.exporter_class = NoAutograde\nc.CourseDirectory.course_id = 'x'\n"
     )
     assert lets_code_run(course.root) is None

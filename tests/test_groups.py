@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-
-from minitorch.classroom.grading.limits import MIB, Limits
-from minitorch.classroom.grading.sandbox import groups
+from minitorch_grading.grading.limits import MIB, Limits
+from minitorch_grading.grading.sandbox import groups
 
 LIMITS = Limits(memory=100 * MIB, processes=7)
 

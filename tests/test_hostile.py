@@ -261,11 +261,11 @@ def test_a_page_shows_no_picture_that_is_too_large_for_a_browser(graded: Any) ->
 
 
 def test_closed_output_does_not_keep_the_grader_busy() -> None:
-    from minitorch.classroom.grading.limits import Limits
-    from minitorch.classroom.grading.sandbox.bubblewrap import Sandbox
-    from minitorch.classroom.grading.sandbox.execution import execute
-    from minitorch.classroom.grading.sandbox.kernel import Kernel
-    from minitorch.classroom.grading.sandbox.server import ForkServer
+    from minitorch_grading.grading.limits import Limits
+    from minitorch_grading.grading.sandbox.bubblewrap import Sandbox
+    from minitorch_grading.grading.sandbox.execution import execute
+    from minitorch_grading.grading.sandbox.kernel import Kernel
+    from minitorch_grading.grading.sandbox.server import ForkServer
 
     classes.needs_bubblewrap()
     with ForkServer(Sandbox(Limits())) as server:

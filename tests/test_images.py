@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from minitorch_grading import parts
+from minitorch_grading.asks import Needs
+from minitorch_grading.checks import EXERCISES, TASKS
+from minitorch_grading.grading.sandbox import shown
+from minitorch_grading.grading.sandbox.image import Contents, contents, image
+from minitorch_grading.grading.submission.preflight import released
 
-from minitorch.classroom import parts
-from minitorch.classroom.asks import Needs
-from minitorch.classroom.checks import EXERCISES, TASKS
-from minitorch.classroom.grading.sandbox import shown
-from minitorch.classroom.grading.sandbox.image import Contents, contents, image
-from minitorch.classroom.grading.submission.preflight import released
 from tests import classes
 from tests.classes import ROOT, added, hand_in
 from tools.clone import RELEASED
@@ -68,7 +68,7 @@ GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "named", "package
 @every
 def test_an_image_has_the_rooms_that_the_exercise_needs(name: str) -> None:
     whole = [path for path, content in opened(name).items() if path.endswith(".py") and not is_stub(content)]
-    rooms = {re.split(r"[/.]", path)[1] for path in whole if path.startswith("minitorch/")} - {"__init__", "classroom"}
+    rooms = {re.split(r"[/.]", path)[1] for path in whole if path.startswith("minitorch/")} - {"__init__"}
     assert rooms == ROOMS[name] | GROUND
     if name == "06-rewriting":
         assert [path for path in whole if "/passes/" in path] == ["minitorch/passes/pipeline.py"]
@@ -77,12 +77,12 @@ def test_an_image_has_the_rooms_that_the_exercise_needs(name: str) -> None:
 @every
 def test_an_image_has_asks_and_no_judge(name: str) -> None:
     asks = {task.name.partition(".")[0] for task in EXERCISES[name]}
-    files = {path for path in opened(name) if "/classroom/" in path and path.endswith(".py")}
+    files = {path for path in opened(name) if path.startswith("minitorch_grading/") and path.endswith(".py")}
     always = ("__init__", "withheld", "checks/__init__", "asks/__init__")
     with_asks = ("ask", "garbage", "limit", "needs", "nodes", "plain", "recording", *asks)
-    assert files == {f"minitorch/classroom/{each}.py" for each in (*always, *(f"asks/{a}" for a in with_asks))}
-    content = opened(name)["minitorch/classroom/checks/__init__.py"].decode()
-    assert content == f"from minitorch.classroom.asks import {', '.join(sorted(asks))}\n"
+    assert files == {f"minitorch_grading/{each}.py" for each in (*always, *(f"asks/{a}" for a in with_asks))}
+    content = opened(name)["minitorch_grading/checks/__init__.py"].decode()
+    assert content == f"from minitorch_grading.asks import {', '.join(sorted(asks))}\n"
 
 
 @every
@@ -120,7 +120,7 @@ def test_an_exercise_says_what_it_needs_by_names_that_are_there() -> None:
 
 
 def test_an_exercise_that_declares_nothing_has_the_whole_engine() -> None:
-    engine = {name for name in parts.modules() if not name.startswith("minitorch.classroom")}
+    engine = {name for name in parts.modules() if not name.startswith("minitorch_grading")}
     assert parts.kept(Needs()) == engine
     assert parts.kept(Needs(without=("passes",))) == {name for name in engine if ".passes" not in name}
 

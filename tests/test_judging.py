@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from minitorch_grading.asks import Ask, Needs
+from minitorch_grading.asks.plain import TIMEOUT, Fault, encode
+from minitorch_grading.asks.schedules import product, scheduled
+from minitorch_grading.checks import TASKS, Task
+from minitorch_grading.checks.compare import different
+from minitorch_grading.checks.machines.accesses import counts
+from minitorch_grading.checks.score import Score
+from minitorch_grading.grading.course.journal import SEEDS
+from minitorch_grading.grading.incidents import Incident
+from minitorch_grading.grading.limits import MIB, Limits
+from minitorch_grading.grading.submission.judging import Examination
 
-from minitorch.classroom.asks import Ask, Needs
-from minitorch.classroom.asks.plain import TIMEOUT, Fault, encode
-from minitorch.classroom.asks.schedules import product, scheduled
-from minitorch.classroom.checks import TASKS, Task
-from minitorch.classroom.checks.compare import different
-from minitorch.classroom.checks.machines.accesses import counts
-from minitorch.classroom.checks.score import Score
-from minitorch.classroom.grading.course.journal import SEEDS
-from minitorch.classroom.grading.incidents import Incident
-from minitorch.classroom.grading.limits import MIB, Limits
-from minitorch.classroom.grading.submission.judging import Examination
 from minitorch.compiler.scheduling import rewrites as R
 from minitorch.graph import Graph
 

@@ -10,9 +10,9 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
+from minitorch_grading import package, release
 
 from minitorch.__main__ import main
-from minitorch.classroom import package, release
 from minitorch.errors import CommandError
 from tools.clone import SOLUTIONS
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from minitorch_grading.grading.sandbox import bubblewrap, shown
 
-from minitorch.classroom.grading.sandbox import bubblewrap, shown
 from tests import classes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
@@ -63,7 +63,9 @@ def copy_of_the_course(place: Path) -> None:
 
 def graded_with(python: Path, course: Path) -> subprocess.CompletedProcess[str]:
     """Grade a course with another Python, which has the packages of this one."""
-    packages = os.pathsep.join([str(classes.ROOT), *(path for path in sys.path if path.endswith("-packages"))])
+    packages = os.pathsep.join(
+        [str(classes.ROOT), str(classes.ROOT / "extras"), *(path for path in sys.path if path.endswith("-packages"))]
+    )
     command = [str(python), *classes.command(course)[1:], "--workers", "1"]
     environment = classes.environment(course) | {"PYTHONPATH": packages}
     return subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True)

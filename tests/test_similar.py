@@ -19,10 +19,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from minitorch.__main__ import main
-from minitorch.classroom.grading.course.folders import Course
-from minitorch.classroom.grading.similar import (
+from minitorch_grading.grading.course.folders import Course
+from minitorch_grading.grading.similar import (
     LARGEST,
     SAYING,
     Comparison,
@@ -35,6 +33,8 @@ from minitorch.classroom.grading.similar import (
     similar,
     write,
 )
+
+from minitorch.__main__ import main
 from minitorch.graph import Graph, topological_order
 from tests.classes import EXERCISE, added, course, hand_in, notebook, sample
 

@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 from markupsafe import Markup
-
-from minitorch.classroom.grading import pages
-from minitorch.classroom.grading.course.report import Row
-from minitorch.classroom.grading.exporting.export import page_of
-from minitorch.classroom.grading.incidents import Incident
-from minitorch.classroom.grading.overview import Overview
-from minitorch.classroom.grading.overview import page as report
-from minitorch.classroom.grading.results import Graded, Result
-from minitorch.classroom.grading.similar import Comparison, write
-from minitorch.classroom.grading.submission.autograded import verbatim
-from minitorch.classroom.grading.submission.feedback import notebook
-from minitorch.classroom.grading.submission.feedback import page as feedback
+from minitorch_grading.grading import pages
+from minitorch_grading.grading.course.report import Row
+from minitorch_grading.grading.exporting.export import page_of
+from minitorch_grading.grading.incidents import Incident
+from minitorch_grading.grading.overview import Overview
+from minitorch_grading.grading.overview import page as report
+from minitorch_grading.grading.results import Graded, Result
+from minitorch_grading.grading.similar import Comparison, write
+from minitorch_grading.grading.submission.autograded import verbatim
+from minitorch_grading.grading.submission.feedback import notebook
+from minitorch_grading.grading.submission.feedback import page as feedback
 
 EVIL = "</td></pre></style>--><script src='https://example.org/'>\"'&{{ 7*7 }}\x1b[2J\x00\u202e"
 STEERING = set("\x1b\x00\u202e")
@@ -128,9 +127,9 @@ def test_every_template_is_escaped_and_tested() -> None:
 
 
 def test_what_is_added_to_a_page_is_escaped_too(tmp_path: Path) -> None:
-    from minitorch.classroom.grading.course.folders import Course
-    from minitorch.classroom.grading.course.report import Row
-    from minitorch.classroom.grading.enrolment.deadlines import Penalty
+    from minitorch_grading.grading.course.folders import Course
+    from minitorch_grading.grading.course.report import Row
+    from minitorch_grading.grading.enrolment.deadlines import Penalty
 
     class Said(Penalty):
         def __str__(self) -> str:

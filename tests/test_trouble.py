@@ -17,16 +17,16 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy.exc
+from minitorch_grading.grading.course.folders import Course
+from minitorch_grading.grading.course.history import History
+from minitorch_grading.grading.course.journal import Entry, Journal
+from minitorch_grading.grading.course.ledger import Ledger
+from minitorch_grading.grading.course.recorder import Recorder
+from minitorch_grading.grading.course.trouble import unusable
+from minitorch_grading.grading.results import Graded, Result
+from minitorch_grading.grading.submission.preflight import released
 
 from minitorch.__main__ import main
-from minitorch.classroom.grading.course.folders import Course
-from minitorch.classroom.grading.course.history import History
-from minitorch.classroom.grading.course.journal import Entry, Journal
-from minitorch.classroom.grading.course.ledger import Ledger
-from minitorch.classroom.grading.course.recorder import Recorder
-from minitorch.classroom.grading.course.trouble import unusable
-from minitorch.classroom.grading.results import Graded, Result
-from minitorch.classroom.grading.submission.preflight import released
 from minitorch.errors import CommandError
 from tests.classes import EXERCISE, ROOT, course, hand_in, needs_bubblewrap, notebook, sample
 

@@ -89,7 +89,9 @@ def rewritten(source: str, old: str, is_package: bool, table: dict[str, str]) ->
 def main() -> None:
     """Move what is named on the command line."""
     table = dict(word.split("=") for word in sys.argv[1:])
-    files = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py*")) if path.suffix != ".pyc"]
+    files = [
+        path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py*")) if path.suffix in (".py", ".pyi")
+    ]
     texts = {}
     for path in files:
         source = path.read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from minitorch.classroom.zoo import ANIMALS, Animal, as_cell, right, wrong
+from minitorch_grading.zoo import ANIMALS, Animal, as_cell, right, wrong
 
 __all__ = ["ANIMALS", "Animal", "as_cell", "right", "variants", "wrong"]
 

@@ -2,7 +2,8 @@
 
 import math
 
-from minitorch.classroom.asks.autograd import Tape, Var, alternatives, loss
+from minitorch_grading.asks.autograd import Tape, Var, alternatives, loss
+
 from tests.zoo import right, variants, wrong
 
 # --- shares -----------------------------------------------------------------------------------------------------

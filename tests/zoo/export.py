@@ -1,6 +1,7 @@
 """Solutions of exercise 14, export."""
 
-from minitorch.classroom.asks.export import emit
+from minitorch_grading.asks.export import emit
+
 from tests.zoo import right, wrong
 
 # --- hard_swish -------------------------------------------------------------------------------------------------

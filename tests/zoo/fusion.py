@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from minitorch.classroom.asks.fusion import REDUCTIONS, loop_shape, operations
+from minitorch_grading.asks.fusion import REDUCTIONS, loop_shape, operations
+
 from tests.zoo import right, variants, wrong
 
 # --- kernel_bytes -----------------------------------------------------------------------------------------------

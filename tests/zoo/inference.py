@@ -1,8 +1,8 @@
 """Solutions of exercise 12, inference graphs."""
 
 import numpy as np
+from minitorch_grading.asks.inference import numbers, stored
 
-from minitorch.classroom.asks.inference import numbers, stored
 from minitorch.graph import apply
 from tests.zoo import right, variants, wrong
 

@@ -1,6 +1,7 @@
 """Solutions of exercise 11, memory."""
 
-from minitorch.classroom.asks.memory import ELEMENTWISE, is_buffer, is_view
+from minitorch_grading.asks.memory import ELEMENTWISE, is_buffer, is_view
+
 from tests.zoo import right, wrong
 
 # --- live_ranges ------------------------------------------------------------------------------------------------

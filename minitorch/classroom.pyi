@@ -1,0 +1,1 @@
+from minitorch_grading import *  # noqa: F403

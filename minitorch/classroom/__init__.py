@@ -1,1 +1,0 @@
-"""The classroom: checks of the exercises, what is handed out, and the commands for both. The engine does without it."""
