@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import imread
+from minitorch_course import predicting, pytorch, recording
+from minitorch_course.stopwatch import Comparison, Times
 from nbclient import NotebookClient
 
 from minitorch import course
-from minitorch.course import predicting, pytorch, recording
-from minitorch.course.stopwatch import Comparison, Times
 from tests.recorded_functions import called, read
 from tools.operators import COMMAND, KINDS
 
@@ -204,7 +204,7 @@ def test_a_folded_message_is_printed_where_there_is_no_notebook(capsys: pytest.C
 
 
 def test_a_message_names_cells_as_the_notebook_does(tmp_path: Path) -> None:
-    lines = "import inspect\nfrom minitorch.course.catching import in_cells\n"
+    lines = "import inspect\nfrom minitorch_course.catching import in_cells\n"
     lines += "file = inspect.currentframe().f_code.co_filename\n"
     lines += "print(in_cells(f'at {file}:7 for jit; File \"{file}\", line 8, in f'))"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1"), nbformat.v4.new_code_cell(lines)])
@@ -240,7 +240,7 @@ def test_what_pytorch_does_is_shown(monkeypatch: pytest.MonkeyPatch, capfd: pyte
     monkeypatch.setattr(pytorch, "import_module", lambda name: pytorch)
     assert course.with_torch(doubles) == 2.0
     out, err = capfd.readouterr()
-    assert out == "── run here, torch 0.0 ──\ntorch minitorch.course.pytorch\nUserWarning: mind the gap\n" and not err
+    assert out == "── run here, torch 0.0 ──\ntorch minitorch_course.pytorch\nUserWarning: mind the gap\n" and not err
     assert recording.RAN["doubles"][1] == 2.0
 
 
@@ -320,7 +320,7 @@ def test_a_question_in_a_widget_shows_code_as_code() -> None:
 
 def test_an_order_is_clicked_and_begun_again(opened: Path) -> None:
     ipywidgets = pytest.importorskip("ipywidgets")
-    from minitorch.course import widget
+    from minitorch_course import widget
 
     names = ["f(a, b)", "`exp`"]
     question = course.predict("Which of `f` and `exp` first?", order=names)

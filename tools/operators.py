@@ -1,6 +1,6 @@
 """Count PyTorch's operators by kind, and record it for the course: ``python -m tools.operators``.
 
-It needs an installed torch, and writes `minitorch/course/records/pytorch-operators.json`, which
+It needs an installed torch, and writes `extras/minitorch_course/records/pytorch-operators.json`, which
 ``course.record("pytorch-operators")`` reads. What is counted are the overloads of the namespace `aten` that the
 dispatcher knows: one for each form of arguments, each of which a backend has to support. Every overload has one kind,
 the first in `KINDS` that fits. Whether it writes is read from its schema; the rest follows from names, since nothing
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-RECORD = Path(__file__).resolve().parent.parent / "minitorch" / "course" / "records" / "pytorch-operators.json"
+RECORD = Path(__file__).resolve().parent.parent / "extras" / "minitorch_course" / "records" / "pytorch-operators.json"
 COMMAND = "python -m tools.operators"
 EXAMPLES = 6  # of each kind, spread over the alphabet
 

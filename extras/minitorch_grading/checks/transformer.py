@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from minitorch_course.golfing import TARGET
 
 from minitorch import primitives as P
-from minitorch.course.golfing import TARGET
 from minitorch.graph import Graph
 from minitorch.modes import jit
 from minitorch.modes.tracing.recording import replay

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..graph import Graph
-from ..tables import Table
+from minitorch.graph import Graph
+from minitorch.tables import Table
 
 Operations = Sequence[tuple[int, str]]
 """Line numbers, as in the file, and names of operations."""

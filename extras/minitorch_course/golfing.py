@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.cost import in_units
-from ..modes import jit
-from ..tree import flatten
+from minitorch.graph.cost import in_units
+from minitorch.modes import jit
+from minitorch.tree import flatten
+
 from .holes import HOLES
 
 CLOSE = 1e-3

@@ -10,7 +10,7 @@ import warnings
 from types import TracebackType
 from typing import Self
 
-from ..ir import Source
+from minitorch.ir import Source
 
 WIDTH = 100  # letters of a line; a longer one is broken, since a notebook would not
 # A line of a file that stands for a cell of a notebook, in the two ways that messages have.

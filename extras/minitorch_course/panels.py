@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..backends import get_num_threads
+from minitorch.backends import get_num_threads
+
 from .experiment import Controls, Experiment, Shape, Subject
 from .predicting import is_answered_live
 from .views import VIEWS, parts

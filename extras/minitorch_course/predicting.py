@@ -21,7 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..tables import Table
+from minitorch.tables import Table
+
 from .catching import box, display, plain
 
 Guess = float | str | list[str]

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..inspect.plots.plot import duration
-from ..tables import Table
+from minitorch.inspect.plots.plot import duration
+from minitorch.tables import Table
+
 from .conditions import version_of
 from .programs import PROGRAMS, STACKS, Prepared, installed
 from .recording import record

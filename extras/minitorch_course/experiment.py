@@ -14,18 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import DEFAULT, get_num_threads, passes_for, set_num_threads
-from ..compiler.fusion.fusions import FUSIONS
-from ..dtypes import as_dtype
-from ..graph.cost import Traffic, in_units
-from ..inspect.plots.plot import duration
-from ..interpreters import interpreting
-from ..modes import jit
-from ..modes.looking_in.ablation import Variation
-from ..modes.tracing.breakeven import eagerly
-from ..modes.tracing.recording import Program
-from ..passes import Pass
-from ..tensor import Tensor
+from minitorch.backends import DEFAULT, get_num_threads, passes_for, set_num_threads
+from minitorch.compiler.fusion.fusions import FUSIONS
+from minitorch.dtypes import as_dtype
+from minitorch.graph.cost import Traffic, in_units
+from minitorch.inspect.plots.plot import duration
+from minitorch.interpreters import interpreting
+from minitorch.modes import jit
+from minitorch.modes.looking_in.ablation import Variation
+from minitorch.modes.tracing.breakeven import eagerly
+from minitorch.modes.tracing.recording import Program
+from minitorch.passes import Pass
+from minitorch.tensor import Tensor
+
 from .stopwatch import Comparison, compare
 
 Shape = Sequence[str | int]

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor
-from ..tree import flatten
+from minitorch.tensor import Tensor
+from minitorch.tree import flatten
+
 from .catching import box, display
 
 Case = tuple[Any, ...]

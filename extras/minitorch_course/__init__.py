@@ -1,6 +1,7 @@
 """The tools of the notebooks: settings, a stopwatch, predictions, and showing errors. The engine does without them."""
 
-from ..inspect.plots.plot import duration
+from minitorch.inspect.plots.plot import duration
+
 from .aligning import Aligned, aligned, operations
 from .blanking import Blank, blank
 from .catching import caught

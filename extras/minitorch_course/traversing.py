@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..compiler.kernels.steps import Step
-from ..compiler.loop_ir.source import compiled
+from minitorch.compiler.kernels.steps import Step
+from minitorch.compiler.loop_ir.source import compiled
+
 from .frames import Frames, rectangle, words
 
 CELL, GAP, TOP, LEFT, KEY = 12, 16, 24, 20, 22  # pixels

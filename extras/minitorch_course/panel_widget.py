@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets  # type: ignore[import-untyped]
 
-from ..compiler.fusion.fusions import FUSIONS
+from minitorch.compiler.fusion.fusions import FUSIONS
+
 from .experiment import PASSES, Controls, Experiment, ImpossibleError
 from .views import VIEWS, facts
 
@@ -47,7 +48,7 @@ def size_of(text: str, name: str) -> int:
         4096
         >>> size_of("-3", "rows")
         Traceback (most recent call last):
-        minitorch.course.experiment.ImpossibleError: rows is '-3': a size is a whole number, and at least 1
+        minitorch_course.experiment.ImpossibleError: rows is '-3': a size is a whole number, and at least 1
     """
     plain = text.replace(",", "").replace("_", "").strip()
     if not (plain.isascii() and plain.isdigit()) or int(plain) < 1:

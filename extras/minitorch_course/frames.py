@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..inspect.plots.theme import INK, ON_FILL
+from minitorch.inspect.plots.theme import INK, ON_FILL
+
 from .predicting import is_answered_live
 
 LETTERS, FAINT = (f"var(--jp-ui-font-color{number}, {INK})" for number in (1, 2))  # on the page

@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping
 
-from ..graph.cost import in_units
-from ..inspect import show
-from ..inspect.picture import Picture
+from minitorch.graph.cost import in_units
+from minitorch.inspect import show
+from minitorch.inspect.picture import Picture
+
 from .experiment import Experiment
 from .stopwatch import AGAIN
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...backends import get
-from ...graph import Graph
-from ...graph.patterns import op, wildcard
-from ...graph.rewrite import Rule, Rules, rewrite
-from ...passes import DEFAULT, run_pipeline
+from minitorch.backends import get
+from minitorch.graph import Graph
+from minitorch.graph.patterns import op, wildcard
+from minitorch.graph.rewrite import Rule, Rules, rewrite
+from minitorch.passes import DEFAULT, run_pipeline
+
 from ..blanking import Blank, Case
 
 x, y, z = wildcard("x"), wildcard("y"), wildcard("z")

@@ -9,9 +9,9 @@ import tempfile
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from .. import __version__
-from ..backends import clear_caches, set_num_threads
-from ..inspect.plots.theme import use_in_notebook
+from minitorch import __version__
+from minitorch.backends import clear_caches, set_num_threads
+from minitorch.inspect.plots.theme import use_in_notebook
 
 PACKAGES = ("numpy", "jax", "torch")  # whose versions are told, if they are installed
 XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"

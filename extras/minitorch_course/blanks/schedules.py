@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 import minitorch as mt
-
-from ...compiler.scheduling.rewrites import (
+from minitorch.compiler.scheduling.rewrites import (
     distribute,
     in_registers,
     lift,
@@ -18,6 +17,7 @@ from ...compiler.scheduling.rewrites import (
     unroll,
     vectorise,
 )
+
 from ..blanking import Blank, Case
 
 

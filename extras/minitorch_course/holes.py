@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..functional.arranging import cat
-from ..functional.creation import ones
-from ..functional.data import from_numpy
+from minitorch.functional.arranging import cat
+from minitorch.functional.creation import ones
+from minitorch.functional.data import from_numpy
 
 ROWS, COLUMNS, FEW = 2048, 1024, 64
 
