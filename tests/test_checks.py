@@ -25,13 +25,13 @@ from minitorch_grading.asks.limit import Limited
 from minitorch_grading.asks.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
 from minitorch_grading.checks import EXERCISES, TASKS, Task
 from minitorch_grading.checks import task as task_module
-from minitorch_grading.checks.samples import evaluate, random_graph, shrink, values_for
+from minitorch_grading.checks.samples import random_graph, shrink, values_for
 from minitorch_grading.checks.score import Part, Score, weakest
 from nbformat.v4 import new_code_cell, new_output
 from nbgrader.utils import determine_grade
 
 import minitorch as mt
-from minitorch.graph import Graph
+from minitorch.graph import Graph, evaluate
 from minitorch.passes import DEAD_CODE
 
 from .helpers import examined

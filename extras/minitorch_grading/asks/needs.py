@@ -41,5 +41,6 @@ class Needs:
 
 EAGER = Needs(engine=("interpreters", "primitives", "tensor"))  # of tasks that work with numbers alone
 GRAPHS = Needs(
-    engine=("graph",), without=("graph.build.topological_order", "graph.cost", "graph.patterns", "graph.rewrite")
+    engine=("graph",),
+    without=("graph.build.topological_order", "graph.cost", "graph.evaluation", "graph.patterns", "graph.rewrite"),
 )  # of tasks that work with graphs, and do what is withheld

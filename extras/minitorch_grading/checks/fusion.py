@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch import primitives as P
 from minitorch.dtypes import float32, float64
-from minitorch.graph import Graph, apply, input_node, literal
+from minitorch.graph import Graph, apply, evaluate, input_node, literal
 from minitorch.graph.text import node_names
 from minitorch.ir import Node, Spec
 
@@ -24,7 +24,7 @@ from ..asks.plain import Fault, described
 from .machines.kernel_source import MOST_TEXT, Array, Machine, NotRunError
 from .machines.kernels import bytes_of, illegal, joined_to_the_last, reference, traffic
 from .reasons import hint, in_context, indented, recognised, wrong_form
-from .samples import evaluate, graph_text, in_parts, listing, unforeseen
+from .samples import graph_text, in_parts, listing, unforeseen
 from .task import Cases, Task, Verdict, by_case
 
 

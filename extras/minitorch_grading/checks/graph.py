@@ -10,7 +10,7 @@ import numpy as np
 
 from minitorch import primitives as P
 from minitorch.dtypes import float64
-from minitorch.graph import Graph, apply, input_node, topological_order
+from minitorch.graph import Graph, apply, evaluate, input_node, topological_order
 from minitorch.graph.text import node_names
 from minitorch.ir import Node, Spec
 
@@ -20,7 +20,7 @@ from ..asks.nodes import everything_in
 from ..asks.plain import TIMEOUT, Array, Fault, described
 from .compare import wrong_array
 from .reasons import hint, wrong_form
-from .samples import evaluate, graph_text, ladder, listing, random_graph, values_for
+from .samples import graph_text, ladder, listing, random_graph, values_for
 from .task import Cases, by_case
 
 

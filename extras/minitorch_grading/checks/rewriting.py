@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.errors import GraphError
-from minitorch.graph import Graph
+from minitorch.graph import Graph, evaluate
 from minitorch.graph.values import params_key
 from minitorch.passes import COMMON_SUBEXPRESSIONS, CONSTANT_FOLDING, DEAD_CODE, run_pipeline
 from minitorch.primitives import constant
@@ -20,7 +20,7 @@ from ..asks import rewriting as asks
 from ..asks.plain import Fault, described
 from .compare import different
 from .reasons import hint, indented
-from .samples import evaluate, graph_text, in_parts, is_harmless, listing, random_graph, unforeseen, values_for
+from .samples import graph_text, in_parts, is_harmless, listing, random_graph, unforeseen, values_for
 from .task import Cases, Task, Verdict, by_case
 
 RANDOM = "random graphs"

@@ -7,7 +7,7 @@ was drawn from. Both are short.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -44,16 +44,6 @@ def values_for(graph: Graph, random: np.random.Generator) -> list[Array]:
         with np.errstate(all="ignore"):
             found.append(np.asarray(chosen).astype(node.dtype.numpy))
     return found
-
-
-def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
-    """The outputs of a graph: every node by its primitive's own evaluation."""
-    values: dict[Node, Any] = dict(zip(graph.inputs, arrays, strict=True))
-    with np.errstate(all="ignore"):
-        for node in graph.nodes:
-            operands = [values[operand] for operand in node.inputs]
-            values[node] = np.asarray(node.primitive.evaluate(*operands, **node.params))
-    return [values[node] for node in graph.outputs]
 
 
 def random_graph(

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph, topological_order
-from ...interpreters import Recorder, current_observer, run_silently, settled
+from ...graph.evaluation import value_of
+from ...interpreters import Recorder, current_observer
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from ..kernels.kernel import Kernel
@@ -123,7 +124,7 @@ def _prepare(kernel: Kernel, known: Known, guards: Guards) -> bool:
         return True
     (node,) = kernel.nodes
     operands = [_viewed(operand, known) for operand in node.inputs]
-    known[node] = np.array(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), order="C")
+    known[node] = np.array(value_of(node, operands), order="C")
     return False
 
 
@@ -177,8 +178,7 @@ def replayed(
     values = dict(known)
     for node in sorted(topological_order(wanted, values), key=order.__getitem__):
         operands = [values[operand] for operand in node.inputs]
-        value = run_silently(lambda node=node, operands=operands: node.primitive.evaluate(*operands, **node.params))
-        values[node] = settled(value, node.primitive)
+        values[node] = value_of(node, operands)
         yield node, operands, values[node]
 
 

@@ -28,13 +28,13 @@ import numpy as np
 
 from ... import backends
 from ...graph import Graph, topological_order
+from ...graph.evaluation import values_of
 from ...graph.values import is_splat
 from ...interpreters import Recorder, observing
 from ...ir import INPUT, Node
 from .difference import ulps
 from .isolation import ChildDiedError, isolated
 from .rounding import judge
-from .sampling import evaluated
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
@@ -109,7 +109,7 @@ def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | N
 def _first_alone(program: Program, arrays: Sequence[Array]) -> Node | None:
     """The first node that the backend computes wrongly as a program of its own; None if only the whole is wrong."""
     graph = program.pipeline.graph
-    values = evaluated(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)))
+    values = values_of(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)))
     for node in graph.nodes:
         if node.inputs:
             alone, inputs = cut([node], [node])
@@ -141,13 +141,13 @@ def _first_wrong_pass(program: Program, arrays: Sequence[Array]) -> Culprit | No
 
 def _changed(initial: Graph, before: Graph, after: Graph, arrays: Sequence[Array]) -> Node | None:
     """The first node of a graph that goes wrong; None if its outputs are those of the initial graph."""
-    values = evaluated(after.nodes, dict(zip(after.inputs, arrays, strict=True)))
+    values = values_of(after.nodes, dict(zip(after.inputs, arrays, strict=True)))
     known = dict(zip(initial.inputs, arrays, strict=True))
     places = wrong(initial.nodes, known, initial.outputs, [values[node] for node in after.outputs])
     if not places:
         return None
     # Values of the graph before are right. The first value on the way to the output that is not among them is wrong.
-    old = evaluated(before.nodes, dict(zip(before.inputs, arrays, strict=True)))
+    old = values_of(before.nodes, dict(zip(before.inputs, arrays, strict=True)))
     there = {_bits(value) for node, value in old.items() if not is_splat(node)}
     way = set(topological_order([after.outputs[places[0]]]))
     news = (node for node in after.nodes if node in way and not is_splat(node) and _bits(values[node]) not in there)
@@ -165,7 +165,7 @@ def _first_wrong_kernel(ledger: Ledger, arrays: Sequence[Array], backend: str) -
     from ...compiler.runtime.alone import by_machine, by_python, given
 
     nodes, known = ledger.graph.nodes, given(ledger.graph, arrays)
-    values = evaluated(nodes, known)
+    values = values_of(nodes, known)
     there = set(known)
     run: Runner = by_python if backend == "loops" else _apart(by_machine)
     for kernel in ledger.kernels:

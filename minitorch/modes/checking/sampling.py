@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...graph import topological_order
-from ...interpreters import run_silently, settled
+from ...graph.evaluation import value_of, values_of
+from ...interpreters import run_silently
 from ...ir import Node
 from .difference import ulps
 from .noise import ROUNDED, TIMES_NOISE, TIMES_ORDER, further, is_noisy, move, noisy
@@ -58,19 +59,6 @@ class Decision:
         )
 
 
-def evaluated(nodes: Sequence[Node], known: Mapping[Node, Array]) -> Arrays:
-    """The values of some nodes in program order, from known ones."""
-    values = dict(known)
-    for node in nodes:
-        if node not in values:
-            values[node] = _evaluate(node, [values[operand] for operand in node.inputs])
-    return values
-
-
-def _evaluate(node: Node, operands: Sequence[Array]) -> Array:
-    return settled(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), node.primitive)
-
-
 def is_decision(node: Node) -> bool:
     """Whether a small difference of an operand may become a large one of the result, or none."""
     from_floats = any(operand.dtype.is_floating_point for operand in node.inputs)
@@ -95,7 +83,7 @@ class Sampler:
 
     def __init__(self, nodes: Sequence[Node], known: Mapping[Node, Array], keeps_bits: bool = True) -> None:
         self.nodes, self.known = nodes, known
-        self.right = evaluated(nodes, known)
+        self.right = values_of(nodes, known)
         self.turned: dict[Node, Array] = {}
         self._rounded = frozenset() if keeps_bits else ROUNDED
         self._class = _numbered(nodes, known)
@@ -124,7 +112,7 @@ class Sampler:
             else:
                 if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # as far as rounding may go
                     operands = [further(self.right[node.inputs[0]], operands[0], times(number))]
-                value = _evaluate(node, operands)
+                value = value_of(node, operands)
                 if node.primitive.name in ROUNDED and node.dtype.name in ("float32", "float64"):
                     value = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
             if moved and (is_decision(node) or node.primitive.name in EDGES):
@@ -154,7 +142,7 @@ class Sampler:
         if node.primitive.name != "remainder":
             return right
         before = _outcome(node, [self.right[operand] for operand in node.inputs])
-        return np.where(_outcome(node, operands) == before, _evaluate(node, operands), right)
+        return np.where(_outcome(node, operands) == before, value_of(node, operands), right)
 
     def _decided(self, node: Node, operands: Sequence[Array], value: Array, towards: float, times: int) -> Array:
         """The outcome of a decision: without noise where noise can turn it, or turned; elsewhere a given value.
@@ -174,7 +162,7 @@ class Sampler:
                     by_this &= ~np.isnan(b) | np.isnan(a)
             turned = turned | by_this
             if towards == sign or math.isnan(towards):
-                there = np.where(by_this, _evaluate(node, moved), there)
+                there = np.where(by_this, value_of(node, moved), there)
         if not turned.any():
             return value
         self.turned[node] = turned
@@ -258,7 +246,7 @@ def _outcome(node: Node, operands: Sequence[Array]) -> Array:
     name = node.primitive.name
     if name == "remainder":
         return np.asarray(run_silently(np.floor_divide, *operands))
-    found = _evaluate(node, operands)
+    found = value_of(node, operands)
     if name not in EDGES:
         return found
     with np.errstate(all="ignore"):

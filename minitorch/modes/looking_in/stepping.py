@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph
+from ...graph.evaluation import value_of
 from ...graph.text import node_names
 from ...graph.values import is_splat
-from ...interpreters import run_silently, settled
 from ...ir import Node, Source
 from ...tables import Table, Tabular
 from ...tensor import Tensor
@@ -110,18 +110,12 @@ def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping
     known = {node: np.array(array) for node, array in zip(graph.inputs, arrays, strict=True)}
     rows = []
     for node in graph.nodes:
-        _compute(node, known)
+        known[node] = value_of(node, [known[operand] for operand in node.inputs])
         if not is_splat(node):
             variables = [name for code, name in names.of.get(node, ()) if _is_in(code, node.source)]
             here = kernels.get(node.source, ()) if node.source else ()
             rows.append(Value(variables[0] if variables else listed[node], node, Tensor(known[node]), here))
     return Values(rows)
-
-
-def _compute(node: Node, known: dict[Node, Array]) -> None:
-    """Evaluate one node, as eager mode does."""
-    operands = [known[operand] for operand in node.inputs]
-    known[node] = settled(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), node.primitive)
 
 
 def _is_in(code: CodeType, source: Source | None) -> bool:
@@ -181,7 +175,7 @@ class Stepper:
 
                 def run(nodes: list[Node] = nodes) -> None:
                     for node in nodes:
-                        _compute(node, known)
+                        known[node] = value_of(node, [known[operand] for operand in node.inputs])
 
                 if source is None or code is None:
                     run()

@@ -20,6 +20,7 @@ import numpy as np
 from ... import backends
 from ...autograd.function import in_forward
 from ...graph import Graph
+from ...graph.evaluation import values_of
 from ...interpreters import (
     Captured,
     Handle,
@@ -197,10 +198,8 @@ class CallStaging(Staging):
         values: dict[Node, Any] = {each: on_host(outside[each].tensor) for each in inputs}
         if not all(isinstance(value, np.ndarray) for value in values.values()):
             return None
-        for each in needed:
-            values[each] = each.primitive.evaluate(*[values[operand] for operand in each.inputs], **each.params)
         self.known += [outside[each] for each in inputs]
-        return np.array(values[node])
+        return np.array(values_of(needed, values)[node])
 
     def graph(self, inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> Graph:
         """The recorded graph, of some of its nodes."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitorch import primitives as P
 from minitorch.dtypes import float32
-from minitorch.graph import Graph, apply, input_node
+from minitorch.graph import Graph, apply, evaluate, input_node
 from minitorch.ir import Node, Spec
 from minitorch.primitives import operators as O
 
@@ -18,7 +18,7 @@ from ...asks import inference as asks
 from ...asks.inference import numbers, stored
 from ..reasons import hint, indented
 from ..rewriting import legal
-from ..samples import evaluate, unforeseen
+from ..samples import unforeseen
 from ..task import by_case
 from .layers import Layer, folded
 
