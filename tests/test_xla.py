@@ -114,7 +114,7 @@ KEPT = {"flip": lambda x: x.flip(0), "cat": lambda x: mt.cat([x, x]), "negative"
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_denormal_numbers_are_zeros_on_the_cpu_but_where_they_are_moved(dtype):
-    """In the words of `backends/xla` and of the README. In float16 they are kept."""
+    """In the words of `minitorch_xla` and of the README. In float16 they are kept."""
     x = mt.tensor([1.0, -1.0], dtype=dtype) * (mt.finfo(dtype).tiny / 8)
     zeros = mt.tensor([0.0, -0.0], dtype=dtype)
     for name, function in (AS_ZEROS | KEPT).items():
