@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec, spec_from_loader
+from importlib.util import find_spec
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -51,13 +51,14 @@ def load(name: str) -> ModuleType:
     Raises:
         ModuleNotFoundError: if the package is not installed.
     """
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        package = name.partition(".")[0]
-        if error.name != package:
-            raise
-        raise ModuleNotFoundError(f"{name} needs the package {package}, which is not installed", name=package) from None
+    _require(name)
+    return import_module(name)
+
+
+def _require(name: str) -> None:
+    package = name.partition(".")[0]
+    if find_spec(package) is None:
+        raise ModuleNotFoundError(f"{name} needs the package {package}, which is not installed", name=package)
 
 
 class _Finder:
@@ -65,15 +66,19 @@ class _Finder:
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         real = real_name(name)
-        return None if real is None else spec_from_loader(name, self, origin=real)  # type: ignore[arg-type]
+        if real is None:
+            return None
+        _require(real)
+        found = find_spec(real)
+        return found and ModuleSpec(name, self, origin=found.origin)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = load(str(spec.origin))
+        module = load(str(real_name(spec.name)))
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """The module has run already; it keeps the name that it was first loaded by."""
+        """Do nothing but give the module its own name back: it has run already."""
         alias: Any = module.__spec__
         module.__spec__ = alias.loader_state
 
