@@ -25,7 +25,6 @@ from minitorch_grading.grading.course.gradebook import Book
 from minitorch_grading.grading.course.ledger import Cells, Ledger
 from minitorch_grading.grading.limits import Limits
 from minitorch_grading.grading.submission.preflight import EXAMPLE
-
 from tools.clone import RELEASED, SOLUTIONS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from minitorch_grading.imports import quick_imports
 
+from minitorch_grading.imports import quick_imports
 from tests import suite
 
 _folder = tempfile.TemporaryDirectory(prefix="minitorch-tests-", ignore_cleanup_errors=True)

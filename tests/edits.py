@@ -34,7 +34,6 @@ from minitorch_grading.grading.sandbox.server import ForkServer
 from minitorch_grading.grading.submission.alignment import names
 from minitorch_grading.grading.submission.preflight import Part, read, released
 from minitorch_grading.grading.submission.run import Setting, grade
-
 from tools.clone import RELEASED, SOLUTIONS
 
 Cell = dict[str, Any]

@@ -9,15 +9,15 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from minitorch_xla.backend import partitions
-from minitorch_xla.sharding import Mesh, shard, shard_module, visualize
-from minitorch_xla.sharding.mesh import Axis
 
 import minitorch as mt
 import minitorch.nn as nn
 import minitorch.nn.functional as F
 from minitorch.errors import ShardingError
 from minitorch.tensor import OnDevice
+from minitorch_xla.backend import partitions
+from minitorch_xla.sharding import Mesh, shard, shard_module, visualize
+from minitorch_xla.sharding.mesh import Axis
 from tests import pages
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session
 

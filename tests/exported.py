@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-from minitorch_onnx.reading.loading import module_of, parsed
 
 import minitorch as mt
 from minitorch.ir import Node
 from minitorch.tree import flatten
+from minitorch_onnx.reading.loading import module_of, parsed
 
 Array = np.ndarray[Any, Any]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from minitorch_course.recording import FOLDER as RECORDS
 
+from minitorch_course.recording import FOLDER as RECORDS
 from tests.recorded_functions import write as write_record
 
 FOLDER = Path(__file__).parent / "recorded" / "onnx"
@@ -133,10 +133,10 @@ def of_sklearn() -> Made:
 def digits() -> dict[str, Any]:
     """The record of the course: a small CNN that PyTorch has trained on the digits, and exported."""
     import torch
-    from minitorch_course.conditions import settings, version_of
     from torch import nn
 
     from minitorch.data import load_digits
+    from minitorch_course.conditions import settings, version_of
 
     (images, labels), (test, _) = ([torch.from_numpy(each.numpy()) for each in pair] for pair in load_digits())
     torch.manual_seed(0)

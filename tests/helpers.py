@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from minitorch_grading.checks import Score, Task
 
 from minitorch.backends import llvm
 from minitorch.compiler.codegen import host as host_module
 from minitorch.compiler.codegen.host import host
 from minitorch.interpreters import Staging, interpreting
 from minitorch.tensor import Tensor
+from minitorch_grading.checks import Score, Task
 
 
 def flat(result):

@@ -12,8 +12,6 @@ import io
 import tempfile
 from pathlib import Path
 
-from minitorch_course.conditions import settings, version_of
-from minitorch_course.recording import FOLDER
 from PIL import Image, ImageChops
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -21,6 +19,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 import minitorch as mt
 from minitorch import nn
+from minitorch_course.conditions import settings, version_of
+from minitorch_course.recording import FOLDER
 from tests.browser import CHROMIUM, DRIVER, find
 from tests.recorded_functions import write
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from minitorch_course.conditions import settings, version_of
-from minitorch_course.pytorch import RUNTIME_RECORD
 from nbformat import NotebookNode
 
+from minitorch_course.conditions import settings, version_of
+from minitorch_course.pytorch import RUNTIME_RECORD
 from tests.notebook_runs import execute
 from tools.clone import NOTEBOOKS
 

@@ -28,7 +28,6 @@ from typing import Any
 from minitorch_grading.checks import EXERCISES as TASKS_OF
 from minitorch_grading.checks import TASKS
 from minitorch_grading.grading.course.ledger import Ledger
-
 from tests import classes, downloads
 from tests.test_adversarial import ATTACKS, Attack
 from tests.test_cluster import Cluster

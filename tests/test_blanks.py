@@ -11,11 +11,11 @@ from typing import Any
 
 import nbformat
 import pytest
+
+import minitorch as mt
 from minitorch_course import Blank, blank, blanking, blanks
 from minitorch_course.blanking import Outcome, as_typed, different, is_blank
 from minitorch_course.blanks import autograd
-
-import minitorch as mt
 from tools.clone import NOTEBOOKS
 
 TOPICS = [each.name for each in pkgutil.iter_modules(blanks.__path__)]

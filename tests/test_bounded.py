@@ -6,9 +6,9 @@ import tracemalloc
 from typing import Any, NoReturn
 
 import pytest
-from minitorch_onnx.reading.bounded import bounded
 
 import minitorch as mt
+from minitorch_onnx.reading.bounded import bounded
 
 x = mt.ones(1 << 10, 1 << 10)  # 4 MB
 

@@ -20,6 +20,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell, new_output
+from nbgrader.utils import determine_grade
+
+import minitorch as mt
+from minitorch.graph import Graph, evaluate
+from minitorch.passes import DEAD_CODE
 from minitorch_grading import asks, checks
 from minitorch_grading.asks.limit import Limited
 from minitorch_grading.asks.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
@@ -27,12 +33,6 @@ from minitorch_grading.checks import EXERCISES, TASKS, Task
 from minitorch_grading.checks import task as task_module
 from minitorch_grading.checks.samples import random_graph, shrink, values_for
 from minitorch_grading.checks.score import Part, Score, weakest
-from nbformat.v4 import new_code_cell, new_output
-from nbgrader.utils import determine_grade
-
-import minitorch as mt
-from minitorch.graph import Graph, evaluate
-from minitorch.passes import DEAD_CODE
 
 from .helpers import examined
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from minitorch_grading import checks
 
 import minitorch as mt
+from minitorch_grading import checks
 
 
 def order(outputs: Any) -> Any:

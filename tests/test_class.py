@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from minitorch_grading.checks import EXERCISES as TASKS_OF
 
+from minitorch_grading.checks import EXERCISES as TASKS_OF
 from tests import classes, simulated
 from tests.helpers import require
 from tests.simulated import EXERCISES, Class

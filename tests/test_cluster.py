@@ -19,11 +19,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from minitorch.errors import CommandError
 from minitorch_grading.grading.cluster import client, there
 from minitorch_grading.grading.limits import Limits
 from minitorch_grading.grading.submission.worker import Job
-
-from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import EXERCISE, RIGHT, hand_in, notebook, sample
 from tests.helpers import require

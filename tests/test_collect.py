@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from minitorch.__main__ import main
+from minitorch.errors import CommandError
 from minitorch_grading.grading.collecting import collect as collecting
 from minitorch_grading.grading.collecting.attempts import attempts
 from minitorch_grading.grading.course.journal import Entry, Journal
 from minitorch_grading.grading.course.keys import work_of
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission.preflight import read
-
-from minitorch.__main__ import main
-from minitorch.errors import CommandError
 from tests.classes import EXERCISE, added, course, grade, hand_in, kinds, needs_bubblewrap, notebook
 from tests.downloads import (
     ALL,

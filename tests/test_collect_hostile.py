@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from minitorch_grading.grading.collecting.attempts import attempts
-from minitorch_grading.grading.collecting.entries import BYTES
 
 from minitorch.__main__ import main
+from minitorch_grading.grading.collecting.attempts import attempts
+from minitorch_grading.grading.collecting.entries import BYTES
 from tests.classes import EXERCISE, course
 from tests.downloads import ALL, DONE, collect, folder, moodle, packed, tree, work
 

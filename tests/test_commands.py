@@ -11,12 +11,12 @@ from importlib import util
 from pathlib import Path
 
 import pytest
-from minitorch_grading import doctor, lab
-from minitorch_grading.grading.sandbox import bubblewrap as sandbox
 
 import minitorch
 from minitorch.__main__ import COMMANDS, main, parser
 from minitorch.errors import CommandError
+from minitorch_grading import doctor, lab
+from minitorch_grading.grading.sandbox import bubblewrap as sandbox
 
 ROOT = Path(__file__).parents[1]
 each = pytest.mark.parametrize("name", COMMANDS)

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import imread
-from minitorch_course import predicting, pytorch, recording
-from minitorch_course.stopwatch import Comparison, Times
 from nbclient import NotebookClient
 
 from minitorch import course
+from minitorch_course import predicting, pytorch, recording
+from minitorch_course.stopwatch import Comparison, Times
 from tests.recorded_functions import called, read
 from tools.operators import COMMAND, KINDS
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from minitorch_course.golfing import Score, counted, differs
-from minitorch_course.holes import HOLES
 
 import minitorch as mt
 from minitorch import course
 from minitorch.compiler.target import TARGETS
+from minitorch_course.golfing import Score, counted, differs
+from minitorch_course.holes import HOLES
 
 every_hole = pytest.mark.parametrize("name", HOLES)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from minitorch_grading.grading.collecting.attempts import attempts
-from minitorch_grading.grading.enrolment.deadlines import Amount, Deadline, Deadlines, Late, deadlines_of
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
+from minitorch_grading.grading.collecting.attempts import attempts
+from minitorch_grading.grading.enrolment.deadlines import Amount, Deadline, Deadlines, Late, deadlines_of
 from tests.classes import EXERCISE, added, course, hand_in, notebook
 from tests.downloads import ALL, DONE, Files, canvas, collect, exchange, folder, moodle, packed, submitted, work
 

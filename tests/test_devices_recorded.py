@@ -11,10 +11,10 @@ from typing import Any
 
 import nbformat
 import pytest
-from minitorch_course import devices
-from minitorch_course.recording import RAN
 
 from minitorch import course
+from minitorch_course import devices
+from minitorch_course.recording import RAN
 from tests.notebook_runs import complaints, environment, execute
 from tests.recorded_functions import called, recorded, write
 from tools.clone import NOTEBOOKS

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbgrader.api import Gradebook
+
+from minitorch.__main__ import main
 from minitorch_grading.grading.course.folders import Course
 from minitorch_grading.grading.course.journal import Entry, Journal
 from minitorch_grading.grading.course.keys import work_of
@@ -27,9 +30,6 @@ from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.sheets import is_formula
 from minitorch_grading.grading.submission.feedback import page
 from minitorch_grading.grading.submission.preflight import read, released
-from nbgrader.api import Gradebook
-
-from minitorch.__main__ import main
 from tests.classes import EXERCISE, course
 from tests.downloads import ALL, BLANK, DONE, canvas, exchange, folder, moodle, packed, submitted
 

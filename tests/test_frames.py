@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
-from minitorch_course.frames import Frames
 
 import minitorch as mt
 from minitorch import course
 from minitorch.compiler.scheduling.rewrites import distribute, lift, reorder, split
+from minitorch_course.frames import Frames
 from tools.clone import ROOT
 
 SIZE = 8

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from minitorch_grading.check import Checked, table
 from minitorch_grading.checks.golf import Golf
 from minitorch_grading.checks.own import task
@@ -17,7 +18,6 @@ from minitorch_grading.grading.course.bests import Best
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission import feedback
 from minitorch_grading.own import sources_in
-
 from tests import classes
 from tests.classes import course, hand_in, known, notebook
 

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from minitorch.__main__ import main
+from minitorch.errors import CommandError
 from minitorch_grading.grading.course import grade as courses
 from minitorch_grading.grading.course import keeper, plan
 from minitorch_grading.grading.course.folders import Course, Submission
@@ -30,9 +33,6 @@ from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission import feedback
 from minitorch_grading.grading.submission.preflight import released
 from minitorch_grading.grading.submission.worker import Job
-
-from minitorch.__main__ import main
-from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import EXERCISE, added, hand_in, known, notebook
 

@@ -21,6 +21,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
+
+from minitorch.__main__ import main
+from minitorch.errors import CommandError
 from minitorch_grading.grading.course import grade as courses
 from minitorch_grading.grading.course import keys, local
 from minitorch_grading.grading.course.config import FOLDERS, configure, lets_code_run
@@ -53,9 +56,6 @@ from minitorch_grading.grading.submission.preflight import (
     released,
 )
 from minitorch_grading.grading.submission.worker import Job
-
-from minitorch.__main__ import main
-from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import EXERCISE, RIGHT, hand_in, notebook, sample
 

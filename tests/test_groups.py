@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from minitorch_grading.grading.limits import MIB, Limits
 from minitorch_grading.grading.sandbox import groups
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
+
+from minitorch.__main__ import main
 from minitorch_grading.grading.submission import preflight
 from minitorch_grading.grading.submission.alignment import mend
 from minitorch_grading.grading.submission.preflight import DamagedError, of_released, read_stripped, stripped
-
-from minitorch.__main__ import main
 from tests import classes, edits
 from tests.classes import added, known, notebook, sample
 from tools.clone import RELEASED, SOLUTIONS

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from minitorch_grading import parts
 from minitorch_grading.asks import Needs
 from minitorch_grading.checks import EXERCISES, TASKS
 from minitorch_grading.grading.sandbox import shown
 from minitorch_grading.grading.sandbox.image import Contents, contents, image
 from minitorch_grading.grading.submission.preflight import released
-
 from tests import classes
 from tests.classes import ROOT, added, hand_in
 from tools.clone import RELEASED

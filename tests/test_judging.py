@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from minitorch.compiler.scheduling import rewrites as R
+from minitorch.graph import Graph
 from minitorch_grading.asks import Ask, Needs
 from minitorch_grading.asks.plain import TIMEOUT, Fault, encode
 from minitorch_grading.asks.schedules import product, scheduled
@@ -21,9 +24,6 @@ from minitorch_grading.grading.course.journal import SEEDS
 from minitorch_grading.grading.incidents import Incident
 from minitorch_grading.grading.limits import MIB, Limits
 from minitorch_grading.grading.submission.judging import Examination
-
-from minitorch.compiler.scheduling import rewrites as R
-from minitorch.graph import Graph
 
 HUGE = "graph(x: f32[4], y: f32[4]):\n%0 = expand(x, shape=[1000000000,4])\n%1 = reduce_sum(%0, dims=[0])\nreturn %1"
 

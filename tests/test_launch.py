@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from minitorch_xla.sharding.launch import has_address, main, quiet
 
 pytest.importorskip("jax")

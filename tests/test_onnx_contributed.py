@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import onnxruntime.quantization
 import pytest
-from minitorch_onnx.reading.functions import MICROSOFT, TEXTS
 from onnx import helper, numpy_helper, save
 
 import minitorch as mt
+from minitorch_onnx.reading.functions import MICROSOFT, TEXTS
 
 RANDOM = np.random.default_rng(11)
 SCALE, ONE = np.float32(0.04), np.array([0.05], np.float32)  # of no dimension, and of one, as quantisers write both

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from minitorch_onnx.writing import model as writing
 
 import minitorch as mt
 from minitorch import nn
 from minitorch.errors import TranslationError
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
+from minitorch_onnx.writing import model as writing
 from tests.exported import arrays, checked, session
 
 OPSETS = (20, 13, 17, 18, 21, 23, 24)

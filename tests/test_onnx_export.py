@@ -16,8 +16,6 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from minitorch_onnx.writing.model import ROWS, Interface, model_of
-from minitorch_onnx.writing.sizes import Sizes
 
 import minitorch as mt
 from benchmarks.cases import CASES as BENCHMARKS
@@ -28,6 +26,8 @@ from minitorch.graph import Graph
 from minitorch.ir import OPERATORS, PRIMITIVES
 from minitorch.nn import functional as F
 from minitorch.primitives import operators
+from minitorch_onnx.writing.model import ROWS, Interface, model_of
+from minitorch_onnx.writing.sizes import Sizes
 from tests import onnx_models
 from tests.cases import CASES
 from tests.exported import assert_dynamic, assert_same, checked, kinds, run

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from minitorch_onnx.reading.loading import module_of
 
 import minitorch as mt
 from minitorch import quantization as q
 from minitorch.errors import QuantizationError
+from minitorch_onnx.reading.loading import module_of
 from tests import foreign_models
 from tests.exported import checked, run
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import onnx
 import pytest
-from minitorch_onnx.reading import building, limits
-from minitorch_onnx.reading.loading import module_of, parsed
 from onnx import TensorProto, helper
 
 import minitorch as mt
 from minitorch.errors import MinitorchError, OnnxError, ShapeError, TranslationError
+from minitorch_onnx.reading import building, limits
+from minitorch_onnx.reading.loading import module_of, parsed
 
 HEAD = '<ir_version: 10, opset_import: ["": 24]>\n'
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from minitorch_onnx.reading import running, wire
-from minitorch_onnx.reading.loading import module_of, parsed
 from onnx import TensorProto, helper, numpy_helper
 
 import minitorch as mt
 from minitorch.errors import OnnxError, TranslationError
 from minitorch.export import onnx_backend
+from minitorch_onnx.reading import running, wire
+from minitorch_onnx.reading.loading import module_of, parsed
 from tests import onnx_nodes
 
 HEAD = '<ir_version: 8, opset_import: ["": 18]>\n'

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from minitorch_onnx.reading.loading import module_of, parsed
 
 import minitorch as mt
 from benchmarks.cases import CASES as BENCHMARKS
@@ -17,6 +16,7 @@ from benchmarks.cases import Case
 from benchmarks.inference.models import ROWS_OF_TABLE, state
 from benchmarks.libraries import Minitorch
 from minitorch import quantization as q
+from minitorch_onnx.reading.loading import module_of, parsed
 from tests import pages
 from tests.cases import CASES
 from tests.exported import arrays, assert_same

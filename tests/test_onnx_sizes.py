@@ -11,14 +11,14 @@ from random import Random
 import numpy as np
 import onnx
 import pytest
-from minitorch_onnx.reading.loading import module_of, parsed
-from minitorch_onnx.writing.polynomials import symbol
-from minitorch_onnx.writing.tracked import Ratio, Size, deciding, sized
 from onnx import helper
 
 import minitorch as mt
 from minitorch.errors import TranslationError
 from minitorch.nn import functional as F
+from minitorch_onnx.reading.loading import module_of, parsed
+from minitorch_onnx.writing.polynomials import symbol
+from minitorch_onnx.writing.tracked import Ratio, Size, deciding, sized
 from tests.exported import assert_dynamic, kinds, session
 from tests.sized_programs import program
 from tests.test_onnx_export import IMAGES, Block, Images, Positions, Words

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from minitorch_grading.checks import Task
-from minitorch_grading.own import PACKAGED, checks_from, sources_in
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
+from minitorch_grading.checks import Task
+from minitorch_grading.own import PACKAGED, checks_from, sources_in
 from tests.classes import ROOT, grade, hand_in, kinds, known, needs_bubblewrap
 from tests.test_grading_page import commands
 

@@ -10,10 +10,10 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
-from minitorch_grading import package, release
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
+from minitorch_grading import package, release
 from tools.clone import SOLUTIONS
 
 pytest.importorskip("nbgrader", reason="releasing needs the course extra")

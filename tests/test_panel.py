@@ -7,19 +7,18 @@ from typing import Any
 
 import nbformat
 import pytest
-from minitorch_course import experiment, panels
-from minitorch_course.experiment import Controls, Experiment, Subject
-from minitorch_course.views import VIEWS
 
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch import course
 from minitorch.compiler.fusion.fusions import FUSIONS
+from minitorch_course import experiment, panels
+from minitorch_course.experiment import Controls, Experiment, Subject
+from minitorch_course.views import VIEWS
 
 pytest.importorskip("ipywidgets", reason="panels are made of ipywidgets, of the extra 'course'")
 
 from minitorch_course.panel_widget import Live, size_of
-
 from tools.clone import NOTEBOOKS
 
 

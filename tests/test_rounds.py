@@ -5,10 +5,10 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import pytest
-from minitorch_course.blanks.devices import reduce_scatter
-from minitorch_course.simulating import Send
 
 from minitorch import course
+from minitorch_course.blanks.devices import reduce_scatter
+from minitorch_course.simulating import Send
 
 
 def ring(devices: int) -> list[list[Send]]:

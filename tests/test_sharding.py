@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minitorch_xla.sharding.launch import has_address
 
 import minitorch as mt
 from minitorch.errors import CheckpointError
 from minitorch.export import safetensors
 from minitorch.export.checkpoints import pieces
+from minitorch_xla.sharding.launch import has_address
 
 pytest.importorskip("jax")
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from minitorch_grading.grading.sandbox import bubblewrap, shown
 
+from minitorch_grading.grading.sandbox import bubblewrap, shown
 from tests import classes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")

@@ -19,6 +19,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from minitorch.__main__ import main
+from minitorch.graph import Graph, topological_order
 from minitorch_grading.grading.course.folders import Course
 from minitorch_grading.grading.similar import (
     LARGEST,
@@ -33,9 +36,6 @@ from minitorch_grading.grading.similar import (
     similar,
     write,
 )
-
-from minitorch.__main__ import main
-from minitorch.graph import Graph, topological_order
 from tests.classes import EXERCISE, added, course, hand_in, notebook, sample
 
 # Functions that different people wrote for different ends: a class that has nothing in common.

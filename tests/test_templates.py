@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from markupsafe import Markup
+
 from minitorch_grading.grading import pages
 from minitorch_grading.grading.course.report import Row
 from minitorch_grading.grading.exporting.export import page_of

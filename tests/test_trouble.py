@@ -17,6 +17,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy.exc
+
+from minitorch.__main__ import main
+from minitorch.errors import CommandError
 from minitorch_grading.grading.course.folders import Course
 from minitorch_grading.grading.course.history import History
 from minitorch_grading.grading.course.journal import Entry, Journal
@@ -25,9 +28,6 @@ from minitorch_grading.grading.course.recorder import Recorder
 from minitorch_grading.grading.course.trouble import unusable
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission.preflight import released
-
-from minitorch.__main__ import main
-from minitorch.errors import CommandError
 from tests.classes import EXERCISE, ROOT, course, hand_in, needs_bubblewrap, notebook, sample
 
 pytest.importorskip("nbgrader", reason="the gradebook is nbgrader's")

@@ -11,8 +11,8 @@ from typing import Any
 
 import nbformat
 import pytest
-from minitorch_grading.checks import EXERCISES, TASKS, Task
 
+from minitorch_grading.checks import EXERCISES, TASKS, Task
 from tests.zoo import ANIMALS, Animal, as_cell
 from tools.clone import SOLUTIONS
 

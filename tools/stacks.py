@@ -17,12 +17,11 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
+from minitorch import course
 from minitorch_course.conditions import version_of
 from minitorch_course.programs import FUNCTIONS, PROGRAMS, installed
 from minitorch_course.recording import FOLDER
 from minitorch_course.stacks import Row, as_data, first_calls, stacks_here
-
-from minitorch import course
 
 COMMAND = "python -m tools.stacks --save"
 KEPT = FOLDER / "stacks.json"

@@ -23,12 +23,12 @@ from typing import Any
 from unittest import mock
 
 import onnx
-from minitorch_onnx.reading import building, limits, running
-from minitorch_onnx.reading.rows import control
 
 import minitorch as mt
 from minitorch.errors import MinitorchError, OnnxError, TranslationError
 from minitorch.interpreters import observing
+from minitorch_onnx.reading import building, limits, running
+from minitorch_onnx.reading.rows import control
 
 from ..files import Files, Watch, put
 from . import changes, encoding, models

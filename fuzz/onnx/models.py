@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-from minitorch_onnx.reading.loading import module_of
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 import minitorch as mt
 from minitorch.errors import OnnxError, TranslationError
+from minitorch_onnx.reading.loading import module_of
 
 from ..files import Files
 

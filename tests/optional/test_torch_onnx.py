@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from minitorch_onnx.reading.loading import module_of, parsed
 
 import minitorch as mt
 from benchmarks import exports
+from minitorch_onnx.reading.loading import module_of, parsed
 from tests import foreign_models
 
 pytest.importorskip("torch")

@@ -7,8 +7,8 @@ import json
 import warnings
 
 import pytest
-from minitorch_course.pytorch import RECORD
 
+from minitorch_course.pytorch import RECORD
 from tests.recorded_functions import recorded, write
 
 COMMAND = "python -m tests.optional.test_torch_recorded"

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from minitorch_course.programs import FUNCTIONS, PROGRAMS, installed, ours, with_torch
 
 from minitorch import course
+from minitorch_course.programs import FUNCTIONS, PROGRAMS, installed, ours, with_torch
 
 pytest.importorskip("torch")
 EAGER = [each for each in PROGRAMS.values() if "batch 64" not in each.name]

@@ -3,7 +3,6 @@
 import math
 
 from minitorch_grading.asks.autograd import Tape, Var, alternatives, loss
-
 from tests.zoo import right, variants, wrong
 
 # --- shares -----------------------------------------------------------------------------------------------------

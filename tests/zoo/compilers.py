@@ -1,7 +1,6 @@
 """Solutions of exercise 15, beside other compilers."""
 
 from minitorch_grading.asks.compilers import SAME
-
 from tests.zoo import right, wrong
 
 # --- language ---------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """Solutions of exercise 16, more than one device."""
 
-from minitorch_grading.asks.devices import carry_out
-
 import minitorch as mt
+from minitorch_grading.asks.devices import carry_out
 from tests.zoo import right, variants, wrong
 
 # --- all_gather -------------------------------------------------------------------------------------------------

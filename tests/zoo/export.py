@@ -1,7 +1,6 @@
 """Solutions of exercise 14, export."""
 
 from minitorch_grading.asks.export import emit
-
 from tests.zoo import right, wrong
 
 # --- hard_swish -------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_grading.asks.fusion import REDUCTIONS, loop_shape, operations
-
 from tests.zoo import right, variants, wrong
 
 # --- kernel_bytes -----------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Solutions of exercise 12, inference graphs."""
 
 import numpy as np
-from minitorch_grading.asks.inference import numbers, stored
 
 from minitorch.graph import apply
+from minitorch_grading.asks.inference import numbers, stored
 from tests.zoo import right, variants, wrong
 
 # --- fold_layer -------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Solutions of exercise 11, memory."""
 
 from minitorch_grading.asks.memory import ELEMENTWISE, is_buffer, is_view
-
 from tests.zoo import right, wrong
 
 # --- live_ranges ------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from minitorch_grading.asks.primitives import (
     total,
     where,
 )
-
 from tests.zoo import right, wrong
 
 # --- hard_swish -------------------------------------------------------------------------------------------------
@@ -223,10 +222,9 @@ def chooses_after_the_overflow(x):
 
 @wrong("primitives.mish", says="which is none of the operations of this notebook", points=0)
 def takes_a_primitive_of_the_engine(x):
-    from minitorch_grading.asks.primitives import Value
-
     from minitorch import primitives as P
     from minitorch.graph import apply
+    from minitorch_grading.asks.primitives import Value
 
     return x * tanh(Value(apply(P.log1p, apply(P.expm1, where(x < 20.0, x, 20.0).node))) + 1.0)
 

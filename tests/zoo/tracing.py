@@ -1,8 +1,8 @@
 """Solutions of exercise 04, tracing."""
 
 import numpy as np
-from minitorch_grading.asks.tracing import where
 
+from minitorch_grading.asks.tracing import where
 from tests.zoo import right, wrong
 
 # --- trace ------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Solutions of exercise 17, the capstone."""
 
 import numpy as np
-from minitorch_grading.asks.transformer import columns, joined
 
+from minitorch_grading.asks.transformer import columns, joined
 from tests.zoo import right, wrong
 
 # --- mask -------------------------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from minitorch_course.golfing import TARGET
 
 from minitorch import primitives as P
 from minitorch.graph import Graph, evaluate
 from minitorch.modes import jit
 from minitorch.modes.tracing.recording import replay
 from minitorch.tensor import Tensor
+from minitorch_course.golfing import TARGET
 
 from ..asks import transformer as asks
 from ..asks.plain import Array, Value, described
