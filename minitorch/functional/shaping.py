@@ -20,7 +20,7 @@ from ..ir import Shape, Spec
 from ..tensor import Tensor
 from .bits import read_as
 from .casting import contiguous
-from .operands import as_int, wrap_dim
+from .operands import as_int, require_tensor, wrap_dim
 
 METHODS = (
     "reshape",
@@ -195,11 +195,14 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 def _at_least(ndim: int, shape_of: Callable[[Shape], Shape]) -> Callable[..., Any]:
+    def one(tensor: Any) -> Tensor:
+        require_tensor(f"atleast_{ndim}d", "tensors", tensor)
+        return tensor if tensor.ndim >= ndim else P.reshape(tensor, shape=shape_of(tensor.shape))
+
     def function(*tensors: Any) -> Any:
-        given = tensors[0] if len(tensors) == 1 else tensors
-        if not isinstance(given, Tensor):
-            return tuple([function(tensor) for tensor in given])
-        return given if given.ndim >= ndim else P.reshape(given, shape=shape_of(given.shape))
+        if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
+            return one(tensors[0])
+        return tuple(map(one, tensors[0] if len(tensors) == 1 else tensors))
 
     function.__name__ = function.__qualname__ = f"atleast_{ndim}d"
     function.__doc__ = f"""The tensor with dimensions of length 1 added up to {ndim}; a tuple for several.
