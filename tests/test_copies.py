@@ -180,7 +180,7 @@ def test_a_copy_of_a_module_with_a_jitted_method_runs_its_own_weights(way: str, 
 
 def test_a_function_that_pickle_cannot_reach_gives_its_message() -> None:
     for make in (lambda: lambda x: x, lambda: mt.jit(lambda x: x), lambda: mt.freeze(lambda x: x, mt.ones(1))):
-        with pytest.raises((pickle.PicklingError, AttributeError), match=r"Can't pickle .*<lambda>"):
+        with pytest.raises((pickle.PicklingError, AttributeError), match=r"Can't (pickle|get local object) .*<lambda>"):
             pickle.dumps(make())
 
 

@@ -102,7 +102,7 @@ def _alone(folder: Path) -> Iterator[bool]:
 def _remove_leftovers(folder: Path, own: Path, is_ours: Callable[[str], bool]) -> None:
     """Remove the folders of saves that were killed: of files with our names alone; what else is in one stays."""
     for left in folder.glob(f"{_NEW}*"):
-        if left == own or left.is_symlink() or not left.is_dir():
+        if left.name == own.name or left.is_symlink() or not left.is_dir():
             continue
         with suppress(OSError):  # somebody's files are in it, or it is somebody's
             for path in left.iterdir():
