@@ -244,9 +244,9 @@ def test_quitting_the_debugger_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("run", ["plain(x)", "mt.jit(plain)(x)", "mt.jit(plain, backend='interpret')(x)"])
 def test_a_breakpoint_in_the_program(tmp_path: Path, run: str) -> None:
     seen = session(tmp_path, f"print('result', {run}.sum().item())", "p y.tolist()", "p x.sum().item(), mt.pi > 3", "c")
-    eager = run.startswith("plain")
+    stops_after = run.startswith("plain") and sys.version_info < (3, 13)  # from then on, pdb stops at the call itself
     at = line_of("    mt.debug.breakpoint()")
-    shown = (at + 1, "z = y + 1") if eager else (at, "mt.debug.breakpoint()")
+    shown = (at + 1, "z = y + 1") if stops_after else (at, "mt.debug.breakpoint()")
     assert f"program.py({shown[0]})plain()\n-> {shown[1]}" in seen
     assert "[[0.0, 0.0, 0.0, 0.0], [3.0, 3.0, 3.0, 3.0]]" in seen and "(4.0, True)" in seen
     assert seen.endswith("result 20.0\n")

@@ -157,7 +157,7 @@ def without(source: str, module: str, names: Iterable[str]) -> str:
         >>> source = "def one():" + chr(10) + "    return 1" + chr(10)
         >>> print(without(source, "minitorch.numbers", ["one"]))
         def one():
-            from minitorch.classroom.withheld import refuse; refuse('minitorch.numbers.one')
+            from minitorch_grading.withheld import refuse; refuse('minitorch.numbers.one')
         <BLANKLINE>
     """
     lines = source.splitlines(keepends=True)
