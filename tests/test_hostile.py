@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sys
 import tempfile
+import threading
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -260,10 +263,11 @@ def test_a_page_shows_no_picture_that_is_too_large_for_a_browser(graded: Any) ->
     assert "output" in classes.kinds(graded[0]["pictures"])
 
 
-def test_closed_output_does_not_keep_the_grader_busy() -> None:
+@pytest.fixture
+def kernel() -> Iterator[Any]:
+    """A running submission without an exercise."""
     from minitorch_grading.grading.limits import Limits
     from minitorch_grading.grading.sandbox.bubblewrap import Sandbox
-    from minitorch_grading.grading.sandbox.execution import execute
     from minitorch_grading.grading.sandbox.kernel import Kernel
     from minitorch_grading.grading.sandbox.server import ForkServer
 
@@ -271,7 +275,26 @@ def test_closed_output_does_not_keep_the_grader_busy() -> None:
     with ForkServer(Sandbox(Limits())) as server:
         server.wait()
         with closing(Kernel(server)) as kernel:
-            execute(kernel, "import os, time; os.close(1); os.close(2)", 10)
-            began = time.process_time()
-            execute(kernel, "time.sleep(2)", 10)
-            assert time.process_time() - began < 1
+            yield kernel
+
+
+def test_closed_output_does_not_keep_the_grader_busy(kernel: Any) -> None:
+    from minitorch_grading.grading.sandbox.execution import execute
+
+    execute(kernel, "import os, time; os.close(1); os.close(2)", 10)
+    began = time.process_time()
+    execute(kernel, "time.sleep(2)", 10)
+    assert time.process_time() - began < 1
+
+
+def test_an_interrupt_ends_no_cell_but_its_own(kernel: Any) -> None:
+    from minitorch_grading.grading.sandbox.execution import execute
+
+    os.kill(kernel.pid, signal.SIGSTOP)  # the process that passes interrupts on, as slow as on a busy machine
+    timer = threading.Timer(0.3, os.kill, (kernel.pid, signal.SIGCONT))
+    timer.start()
+    flood = execute(kernel, "print('x' * 300_000)", 10)  # it ends by itself before the interrupt comes
+    after = execute(kernel, "import time; time.sleep(0.6); print('kept')", 10)
+    timer.join()
+    assert flood.incident and flood.incident.kind == "output"
+    assert (after.incident, after.error, after.outputs[0]["text"]) == (None, None, "kept\n")

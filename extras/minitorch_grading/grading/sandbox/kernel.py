@@ -107,6 +107,10 @@ class Kernel:
         return usage.names(self.pid)
 
     def interrupt(self) -> None:
-        """Interrupt the cell that runs."""
+        """Interrupt the cell that runs.
+
+        Return when the interrupt is pending: one that came later would end the next cell, if this one ends by itself.
+        """
         with suppress(OSError):
             self._leash.send(INTERRUPT)
+            self._leash.recv(1)

@@ -19,7 +19,7 @@ from . import linux, seccomp
 if TYPE_CHECKING:
     from .fork_server import Options
 
-INTERRUPT = b"i"  # on the leash: interrupt the cell
+INTERRUPT = b"i"  # on the leash: interrupt the cell; the answer, when it is interrupted, is the same
 STARTED = b"s"  # the answer to a request, of which the system says which process has sent it
 
 
@@ -100,6 +100,7 @@ def _supervise(student: int, leash: socket.socket) -> NoReturn:
             if not leash.recv(1):
                 os._exit(0)
             os.kill(student, signal.SIGINT)
+            leash.send(INTERRUPT)
 
 
 def _student(options: Options, shell: Any, channel: int, raw: int, root: int) -> NoReturn:
