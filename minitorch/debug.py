@@ -17,6 +17,7 @@ from .errors import NonFiniteError
 from .interpreters import block, callback, current_staging, is_rehearsal, observing
 from .ir import Node, Primitive, Source, Spec
 from .nn import Module
+from .packages import load
 from .tensor import Tensor
 from .tree import flatten, unflatten
 
@@ -191,7 +192,7 @@ def breakpoint() -> None:
         tensor([3., 3.])
         >>> del os.environ["PYTHONBREAKPOINT"]
     """
-    from .modes.looking_in import debugger
+    debugger = load("minitorch_checking.debugger")
 
     frame = sys._getframe(1)
     staging = current_staging()

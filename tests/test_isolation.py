@@ -15,8 +15,8 @@ import numpy as np
 import psutil
 import pytest
 
-from minitorch.modes.checking import isolation
-from minitorch.modes.checking.isolation import ChildDiedError, isolated
+from minitorch_checking import isolation
+from minitorch_checking.isolation import ChildDiedError, isolated
 
 pytestmark = pytest.mark.skipif(not isolation.AVAILABLE, reason="no child processes by fork here")
 

@@ -29,7 +29,7 @@ from minitorch.compiler.loop_ir.expressions import ALWAYS, Choose, Load, Number
 from minitorch.compiler.loop_ir.tree import Local, Store
 from minitorch.compiler.runtime import steps
 from minitorch.errors import MismatchError
-from minitorch.modes.checking import shadow
+from minitorch_checking import shadow
 
 Patch = pytest.MonkeyPatch
 Array = np.ndarray[Any, Any]
@@ -215,7 +215,7 @@ def endless(patch: Patch) -> None:
 
     patch.setattr(llvm.Compiled, "__call__", slow)
     patch.setattr(shadow, "PATIENCE", 0.5)
-    patch.setattr("minitorch.modes.checking.bisect.MOST_SECONDS", 2.0)
+    patch.setattr("minitorch_checking.bisect.MOST_SECONDS", 2.0)
 
 
 def draws(patch: Patch) -> None:

@@ -26,13 +26,13 @@ from minitorch.compiler.kernels.merge import merge_small
 from minitorch.compiler.scheduling.nests import build as nests
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
-from minitorch.modes.checking.difference import are_equal, ulps
-from minitorch.modes.checking.noise import move
-from minitorch.modes.checking.rounding import Excess, judge
-from minitorch.modes.checking.shadow import Report
-from minitorch.modes.looking_in.reproducer import reproduce
 from minitorch.modes.tracing.recording import Program
 from minitorch.passes import constant_folding
+from minitorch_checking.difference import are_equal, ulps
+from minitorch_checking.noise import move
+from minitorch_checking.reproducer import reproduce
+from minitorch_checking.rounding import Excess, judge
+from minitorch_checking.shadow import Report
 from tests import graphs as random_graphs
 
 Step = Callable[..., Any]

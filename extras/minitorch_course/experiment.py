@@ -21,11 +21,11 @@ from minitorch.graph.cost import Traffic, in_units
 from minitorch.inspect.plots.plot import duration
 from minitorch.interpreters import interpreting
 from minitorch.modes import jit
-from minitorch.modes.looking_in.ablation import Variation
 from minitorch.modes.tracing.breakeven import eagerly
 from minitorch.modes.tracing.recording import Program
 from minitorch.passes import Pass
 from minitorch.tensor import Tensor
+from minitorch_checking.ablation import Variation
 
 from .stopwatch import Comparison, compare
 

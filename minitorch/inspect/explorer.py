@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..modes.looking_in.stages import Stages
+from ..modes.ways_in.stages import Stages
 from .colours import FAMILIES, KERNELS
 from .drawing import Mark
 from .folding import Group, box_mark, flat, folded, key_of, laid_out, marks_inside, port_id

@@ -16,8 +16,8 @@ from ..graph.cost import in_units
 from ..graph.text import node_names, operand_text
 from ..graph.values import is_splat
 from ..ir import Node
-from ..modes.looking_in.stages import Stages
 from ..modes.tracing.scopes import Nesting
+from ..modes.ways_in.stages import Stages
 from .colours import KERNELS
 from .drawing import Arrow, Drawing, Mark
 from .graphs import Setting, label_of, of_graph

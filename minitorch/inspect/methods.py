@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..methods import Drawable, install
-from ..modes.looking_in.stages import Stages
 from ..modes.ways_in.looking import Looking
+from ..modes.ways_in.stages import Stages
 
 if TYPE_CHECKING:
     from .picture import Picture

@@ -14,7 +14,6 @@ from ..interpreters import Staging, current_staging
 from ..ir import INPUT as INPUT_NODE
 from ..ir import Node, is_input_name, user_frame
 from ..modes.guards.surroundings import names_in
-from ..modes.looking_in.stages import Stages
 from ..modes.tracing.recording import Program
 from ..modes.tracing.traced import Traced
 from ..modes.ways_in.definition import Graph as SessionGraph
@@ -23,6 +22,7 @@ from ..modes.ways_in.jit import Jitted
 from ..modes.ways_in.lazy import LazyStaging
 from ..modes.ways_in.looking import Looking
 from ..modes.ways_in.session import Session
+from ..modes.ways_in.stages import Stages
 from ..nn import Module
 from ..passes import Run, lowered
 from ..primitives import constant

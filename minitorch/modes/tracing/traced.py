@@ -16,7 +16,6 @@ from ...ir import Node
 from ...nn import Module
 from ...tensor import OnDevice, Tensor, on_host
 from ...tree import LEAF, Structure
-from ..checking.rehearsal import Rehearsal
 from ..guards.donation import give_away
 from ..guards.observed import Observed
 from ..guards.signature import Given
@@ -30,7 +29,9 @@ from .recorded import Recorded, kind_of, kind_text
 from .recording import CallStaging, Program, are_apart, grad_of, replay
 
 if TYPE_CHECKING:
-    from ..checking.shadow import Report
+    from minitorch_checking.rehearsal import Rehearsal
+    from minitorch_checking.shadow import Report
+
     from .scopes import Nesting
 
 
@@ -215,11 +216,9 @@ class Traced:
 
     def checked(self) -> list[Report]:
         """The findings of shadow mode in the last call, and in its last backward pass."""
-        from ..checking.shadow import Shadowed
-
         programs = [self.program, *([self._differentiable.program] if self._differentiable else ())]
-        executed = [program.execute for program in programs if isinstance(program.execute, Shadowed)]
-        return [each.report for each in executed if each.report is not None]
+        reports = [getattr(program.execute, "report", None) for program in programs]
+        return [report for report in reports if report is not None]
 
     @property
     def results(self) -> tuple[Structure, list[Any]]:

@@ -33,7 +33,7 @@ from . import layouts, origins
 from .frozen import Frozen, passes_for
 
 if TYPE_CHECKING:
-    from ..looking_in.ablation import Ablation
+    from minitorch_checking.ablation import Ablation
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from ...interpreters import Staging, Trace, block, current_staging, interpreting
 from ...ir import Node, user_source
 from ...methods import Drawable
 from ...tensor import Tensor, on_host
-from ..looking_in.history import History
 from ..tracing.callbacks import Callbacks
 from ..tracing.recording import Program, are_apart, put, written
+from .history import History
 
 _PROGRAMS_KEPT = 128
 

@@ -14,26 +14,27 @@ from ...graph import Graph
 from ...interpreters import is_grad_enabled
 from ...ir import Source, Spec
 from ...methods import Drawable
+from ...packages import load
 from ...tensor import Tensor, on_host
 from ...tree import unflatten
 from ..guards.naming import Names
 from ..guards.signature import Call, plain
-from ..looking_in.stages import Stages
 from ..tracing.explain import Argued, Explanation, SignatureReport
 from ..tracing.recording import Program
 from ..tracing.trace import names_of, trace
 from ..tracing.traced import Traced
 from .calling import Calling, P, R
+from .stages import Stages
 
 if TYPE_CHECKING:
+    from minitorch_checking.ablation import Ablation
+    from minitorch_checking.shadow import Report
+    from minitorch_checking.stepping import Values
     from minitorch_xla.backend.collectives import Collectives
     from minitorch_xla.backend.hlo import Hlo
 
     from ...compiler.kernels.cost import FusedCost
     from ...compiler.kernels.ledger import Ledger
-    from ..checking.shadow import Report
-    from ..looking_in.ablation import Ablation
-    from ..looking_in.stepping import Values
     from ..tracing.breakeven import BreakEven
 
 
@@ -80,11 +81,12 @@ class Looking(Calling[P, R], Drawable):
             >>> [value.node.primitive.name for value in found.rows]
             ['sub', 'exp', 'reduce_sum', 'expand', 'div']
         """
-        from ..looking_in import stepping
-
         traced, tensors, names = self._looked_at(args, kwargs)
         arrays = [on_host(tensor) for tensor in traced.inputs(tensors)]
-        return stepping.values(traced.program.graph, arrays, names, self._kernels(traced))
+        values: Values = load("minitorch_checking.stepping").values(
+            traced.program.graph, arrays, names, self._kernels(traced)
+        )
+        return values
 
     def debug(self, *args: Any, break_at: str | None = None, **kwargs: Any) -> Any:
         """Call the function line by line, and stop in Python's debugger.
@@ -107,10 +109,9 @@ class Looking(Calling[P, R], Drawable):
             Traceback (most recent call last):
             ValueError: nothing is computed at train.py:12, but at ...
         """
-        from ..looking_in.stepping import Stepper
-
         traced, tensors, names = self._looked_at(args, kwargs)
-        return traced(tensors, Stepper(traced.program.graph, names, self._kernels(traced), break_at))
+        stepper = load("minitorch_checking.stepping").Stepper
+        return traced(tensors, stepper(traced.program.graph, names, self._kernels(traced), break_at))
 
     def hlo(self, *args: Any, **kwargs: Any) -> Hlo:
         """What XLA makes of the call, beside what we would: for functions on the backend ``"xla"``.
@@ -262,8 +263,6 @@ class Looking(Calling[P, R], Drawable):
             >>> rows["nothing"].kernels, rows["fusion: shared rows"].kernels, rows["all fusion"].kernels
             (1, 4, 5)
         """
-        from ..looking_in.ablation import ablate
-
         leaves, structure, tensors, key = self._signature(args, kwargs)
         traced = self._known(key, tensors)
         if traced is None:
@@ -271,7 +270,8 @@ class Looking(Calling[P, R], Drawable):
             report = SignatureReport.of_call(names, given, structure, is_grad_enabled())
             traced = trace(self.function, given, structure, names, self.backend, self.passes, {}, report)
         arrays = [on_host(tensor) for tensor in traced.inputs(tensors)]
-        return ablate(traced.program, arrays, seconds)
+        ablation: Ablation = load("minitorch_checking.ablation").ablate(traced.program, arrays, seconds)
+        return ablation
 
     @property
     def compile_time(self) -> float:

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import Graph
-from ...graph.evaluation import value_of
-from ...graph.text import node_names
-from ...graph.values import is_splat
-from ...ir import Node, Source
-from ...tables import Table, Tabular
-from ...tensor import Tensor
-from ..guards.naming import Names
+from minitorch.graph import Graph
+from minitorch.graph.evaluation import value_of
+from minitorch.graph.text import node_names
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node, Source
+from minitorch.modes.guards.naming import Names
+from minitorch.tables import Table, Tabular
+from minitorch.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Spec
+from minitorch.ir import Spec
 
 Array = np.ndarray[Any, Any]
 

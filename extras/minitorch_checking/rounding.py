@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Node
+from minitorch.ir import Node
+
 from .difference import ulps
 from .sampling import Decision, Sampler, times
 

@@ -6,12 +6,13 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from ... import passes
-from ...errors import MismatchError
-from ...export import safetensors
-from ...graph import Graph
-from ..checking.shadow import GRAPH, INPUTS, Report, Shadowed
-from ..tracing.recording import Program
+from minitorch import passes
+from minitorch.errors import MismatchError
+from minitorch.export import safetensors
+from minitorch.graph import Graph
+from minitorch.modes.tracing.recording import Program
+
+from .shadow import GRAPH, INPUTS, Report, Shadowed
 
 
 def reproduce(folder: str | Path) -> Report:
@@ -23,7 +24,7 @@ def reproduce(folder: str | Path) -> Report:
 
     Example:
         >>> import numpy as np, tempfile
-        >>> from minitorch.modes.checking.shadow import write
+        >>> from minitorch_checking.shadow import write
         >>> folder = Path(tempfile.mkdtemp())
         >>> program = Program(Graph.parse("graph(x: f32[2]): %0 = exp(x) return %0"), "llvm")
         >>> write(folder, program, [np.zeros(2, np.float32)], Report("graph", ()))

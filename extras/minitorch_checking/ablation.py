@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import backends
-from ...graph import Graph
-from ...passes import Pass, Run, run_pipeline
-from ...tables import Table, Tabular
-from ..tracing.recording import Program
+from minitorch import backends
+from minitorch.graph import Graph
+from minitorch.modes.tracing.recording import Program
+from minitorch.passes import Pass, Run, run_pipeline
+from minitorch.tables import Table, Tabular
 
 if TYPE_CHECKING:
-    from ...compiler.kernels.cost import FusedCost
-    from ...compiler.kernels.ledger import Ledger
+    from minitorch.compiler.kernels.cost import FusedCost
+    from minitorch.compiler.kernels.ledger import Ledger
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +108,7 @@ def _variants(program: Program) -> Iterator[tuple[str, str, Sequence[Pass], froz
     if passes:
         yield "all passes", "", [], everything
     if hasattr(program.compiled, "ledger"):
-        from ...compiler.fusion.fusions import FUSIONS  # loads LLVM
+        from minitorch.compiler.fusion.fusions import FUSIONS  # loads LLVM
 
         for name, meaning in FUSIONS.items():
             yield f"fusion: {name}", meaning, passes, frozenset((name,))
@@ -152,15 +152,15 @@ class Variation:
     @cached_property
     def ledger(self) -> Ledger:
         """Its kernels, which are found without being compiled."""
-        from ...compiler.codegen.host import host
-        from ...compiler.kernels.ledger import ledger_of
+        from minitorch.compiler.codegen.host import host
+        from minitorch.compiler.kernels.ledger import ledger_of
 
         return ledger_of(self.run.graph, host(), self.without)
 
     @cached_property
     def cost(self) -> FusedCost:
         """The counts of its kernels, beside those of the operations as they were traced."""
-        from ...compiler.kernels.cost import fused_cost
+        from minitorch.compiler.kernels.cost import fused_cost
 
         return fused_cost(self.ledger, self.program.graph, self.program.updates)
 
@@ -182,7 +182,7 @@ def _counts(graph: Graph, schedule: Any) -> tuple[int, int, int]:
     if schedule is None:
         cost = graph.cost()
         return cost.nodes, cost.bytes, cost.peak_bytes
-    from ...compiler.kernels.cost import fused_cost
+    from minitorch.compiler.kernels.cost import fused_cost
 
     fused = fused_cost(schedule, graph)
     return fused.kernels, fused.bytes, fused.peak_bytes

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from ...ir import Source
-from ...packages import PACKAGES
+from minitorch.ir import Source
+from minitorch.packages import PACKAGES
 
 SKIPPED = (*PACKAGES, *(f"{package}.*" for package in PACKAGES), "numpy", "numpy.*", "contextlib")
 DO = "__do__"  # the name of the action in a line's namespace

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...interpreters import Reads, rehearsing
-from ...tensor import Tensor, forget_writes, on_host
-from ...tree import Structure, Whole
-from ..guards.kinds import How, kind_of
-from ..guards.watch import Watch
-from ..objects.outcome import Outcome, contents, outcome_of
-from ..objects.roles import Argument, Held, New, Output
+from minitorch.interpreters import Reads, rehearsing
+from minitorch.modes.guards.kinds import How, kind_of
+from minitorch.modes.guards.watch import Watch
+from minitorch.modes.objects.outcome import Outcome, contents, outcome_of
+from minitorch.modes.objects.roles import Argument, Held, New, Output
+from minitorch.tensor import Tensor, forget_writes, on_host
+from minitorch.tree import Structure, Whole
 
 if TYPE_CHECKING:
-    from ..tracing.effects import Effects
+    from minitorch.modes.tracing.effects import Effects
 
 Array = np.ndarray[Any, Any]
 

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backends import interpret, row_of
-from ...dtypes import BY_NUMPY
-from ...errors import MismatchError
-from ...export import safetensors
-from ...graph import Graph
-from ...interpreters import current_observer
-from ...ir import Node, Spec
+from minitorch.backends import interpret, row_of
+from minitorch.dtypes import BY_NUMPY
+from minitorch.errors import MismatchError
+from minitorch.export import safetensors
+from minitorch.graph import Graph
+from minitorch.interpreters import current_observer
+from minitorch.ir import Node, Spec
+
 from .bisect import Culprit, bisect
 from .difference import Difference, are_equal, difference
 from .isolation import ChildDiedError, isolated
@@ -31,8 +32,8 @@ from .rounding import Judgement, judge
 from .sampling import Decision
 
 if TYPE_CHECKING:
-    from ..tracing.recording import Program
-    from .rehearsal import Rehearsed
+    from minitorch.modes.tracing.recording import Program
+    from minitorch_checking.rehearsal import Rehearsed
 
 Array = np.ndarray[Any, Any]
 
@@ -141,7 +142,7 @@ class Shadowed:
         def run() -> tuple[list[Array], bool]:
             if not hasattr(compiled, "allocate"):
                 return compiled([np.array(array, order="K") for array in arrays], overwrite), False
-            from ...compiler.runtime.memory import Guards, pool  # it is loaded already
+            from minitorch.compiler.runtime.memory import Guards, pool  # it is loaded already
 
             guards = Guards()
             compiled.allocate(guards.array)

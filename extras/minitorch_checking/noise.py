@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import DType, float32, float64
-from ...interpreters import run_silently
-from ...ir import Node, Primitive
+from minitorch.dtypes import DType, float32, float64
+from minitorch.interpreters import run_silently
+from minitorch.ir import Node, Primitive
 
 Array = np.ndarray[Any, Any]
 

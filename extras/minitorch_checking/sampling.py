@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import topological_order
-from ...graph.evaluation import value_of, values_of
-from ...interpreters import run_silently
-from ...ir import Node
+from minitorch.graph import topological_order
+from minitorch.graph.evaluation import value_of, values_of
+from minitorch.interpreters import run_silently
+from minitorch.ir import Node
+
 from .difference import ulps
 from .noise import ROUNDED, TIMES_NOISE, TIMES_ORDER, further, is_noisy, move, noisy
 

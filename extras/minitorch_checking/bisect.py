@@ -26,22 +26,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import backends
-from ...graph import Graph, topological_order
-from ...graph.evaluation import values_of
-from ...graph.values import is_splat
-from ...interpreters import Recorder, observing
-from ...ir import INPUT, Node
+from minitorch import backends
+from minitorch.graph import Graph, topological_order
+from minitorch.graph.evaluation import values_of
+from minitorch.graph.values import is_splat
+from minitorch.interpreters import Recorder, observing
+from minitorch.ir import INPUT, Node
+
 from .difference import ulps
 from .isolation import ChildDiedError, isolated
 from .rounding import judge
 
 if TYPE_CHECKING:
-    from ...compiler.kernels.kernel import Kernel
-    from ...compiler.kernels.ledger import Ledger
-    from ...compiler.runtime.alone import Runner
-    from ...compiler.target import Target
-    from ..tracing.recording import Program
+    from minitorch.compiler.kernels.kernel import Kernel
+    from minitorch.compiler.kernels.ledger import Ledger
+    from minitorch.compiler.runtime.alone import Runner
+    from minitorch.compiler.target import Target
+    from minitorch.modes.tracing.recording import Program
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[Node, Array]
@@ -162,7 +163,7 @@ def _bits(array: Array) -> tuple[Any, ...]:
 
 
 def _first_wrong_kernel(ledger: Ledger, arrays: Sequence[Array], backend: str) -> Culprit | None:
-    from ...compiler.runtime.alone import by_machine, by_python, given
+    from minitorch.compiler.runtime.alone import by_machine, by_python, given
 
     nodes, known = ledger.graph.nodes, given(ledger.graph, arrays)
     values = values_of(nodes, known)
@@ -200,8 +201,8 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
     Args:
         found: a node that is computed wrongly from known values: then its loops are run.
     """
-    from ...compiler.kernels.ledger import ledger_of
-    from ...compiler.runtime.alone import by_python
+    from minitorch.compiler.kernels.ledger import ledger_of
+    from minitorch.compiler.runtime.alone import by_python
 
     if found is None:
         kernels: tuple[Kernel, ...] = (kernel,)
@@ -219,7 +220,7 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
 
 def _rounds(kernel: Kernel) -> int:
     """The number of iterations of a kernel's loops, sums in expressions included."""
-    from ...compiler.loop_ir.expressions import Sum
+    from minitorch.compiler.loop_ir.expressions import Sum
 
     if kernel.loops is None:
         return 0
@@ -230,7 +231,7 @@ def _rounds(kernel: Kernel) -> int:
 
 def _fault(kernel: Kernel, nodes: Sequence[Node], values: Arrays, run: Runner) -> str | None:
     """The fault of a kernel on right values: empty for wrong numbers, None if there is none."""
-    from ...compiler.runtime.alone import OutOfBoundsError
+    from minitorch.compiler.runtime.alone import OutOfBoundsError
 
     made = {node: np.asarray(values[node], order="C") for node in kernel.reads}
     try:
@@ -270,8 +271,8 @@ def _first_wrong_node(
 
 def _is_right_alone(node: Node, known: set[Node], values: Arrays, run: Runner, target: Target) -> bool:
     """Whether a program of this node alone computes it rightly from the known values."""
-    from ...compiler.kernels.ledger import ledger_of
-    from ...compiler.runtime.alone import OutOfBoundsError, run_alone
+    from minitorch.compiler.kernels.ledger import ledger_of
+    from minitorch.compiler.runtime.alone import OutOfBoundsError, run_alone
 
     graph, inputs = cut(topological_order([node], known), [node])
     arrays = [values[each] for each in inputs]
@@ -298,7 +299,7 @@ def _running(
     program: Program, ledger: Ledger, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str
 ) -> Culprit | None:
     """Whether the kernels one by one give other bits than the compiled program."""
-    from ...compiler.runtime.alone import by_machine, by_python, run_alone
+    from minitorch.compiler.runtime.alone import by_machine, by_python, run_alone
 
     if found is None:
         return Culprit(RUNNING, _last_kernel(program, ledger, arrays), None, str(ledger), fault)

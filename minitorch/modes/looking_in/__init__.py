@@ -1,1 +1,0 @@
-"""Inspection of traced programs: stages, ablation, values, debugging, reproducers."""
