@@ -57,7 +57,6 @@ _LATER = {
     "machine": "profiler",
     "profile": "profiler",
     "profiler": "profiler",
-    "quantization": "quantization",
     "save": "export.checkpoints",
 }
 

@@ -4,6 +4,7 @@
 import builtins
 from typing import Any
 
+import minitorch_quantization as quantization
 from minitorch_xla import sharding as sharding
 
 from . import amp as amp
@@ -20,7 +21,6 @@ from . import nn as nn
 from . import optim as optim
 from . import passes as passes
 from . import primitives as primitives
-from . import quantization as quantization
 from .amp.autocast_mode import autocast as autocast
 from .amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled

@@ -13,8 +13,8 @@ import minitorch as mt
 from minitorch import nn
 from minitorch.errors import TracingError, TracingWarning
 from minitorch.ir import Node
-from minitorch.quantization import MinMaxObserver
 from minitorch.tree import flatten
+from minitorch_quantization import MinMaxObserver
 
 Step = Callable[[mt.Tensor, Callable[[], None]], Any]
 """A step of an input, which calls its second argument wherever it may be interrupted."""

@@ -13,7 +13,6 @@ from minitorch.packages import PACKAGES
 NOT_NEEDED = (
     "data", "export", "profiler", "inspect.picture", "inspect.plots", "inspect.layout",
     "modes.tracing.breakeven", "modes.tracing.folding", "modes.ways_in.frozen", "modes.ways_in.frozen_graph",
-    "quantization",
 )  # fmt: skip
 OTHERS = ("jax", "torch", "scipy", "matplotlib", "IPython", "tqdm", "asyncio", "multiprocessing", "unittest")
 FIRST_CALL = """

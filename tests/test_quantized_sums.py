@@ -11,8 +11,8 @@ import minitorch as mt
 from minitorch import primitives as P
 from minitorch import quantization as q
 from minitorch.errors import QuantizationError
-from minitorch.quantization.finding import find_operations
-from minitorch.quantization.operations import QuantizedOperation
+from minitorch_quantization.finding import find_operations
+from minitorch_quantization.operations import QuantizedOperation
 
 nn, F = mt.nn, mt.nn.functional
 

@@ -13,8 +13,8 @@ from minitorch import nn
 from minitorch import quantization as q
 from minitorch.dtypes import int8, uint8
 from minitorch.errors import QuantizationError, ShapeError
-from minitorch.quantization.recurrent import DynamicQuantizedCell, DynamicQuantizedRNN
-from minitorch.quantization.schemes import choose_qparams
+from minitorch_quantization.recurrent import DynamicQuantizedCell, DynamicQuantizedRNN
+from minitorch_quantization.schemes import choose_qparams
 from tests import records
 from tests.recurrent import flat
 from tests.recurrent_dynamic import BATCH, CASES, HIDDEN, INPUT, TIME, arguments, made

@@ -235,7 +235,8 @@ def package() -> str:
         value = getattr(minitorch, name)
         if inspect.ismodule(value):
             package, _, module = value.__name__.rpartition(".")
-            stub.imports.add(f"from {'.' if package == 'minitorch' else package} import {module} as {name}")
+            source = "." if package == "minitorch" else package
+            stub.imports.add(f"from {source} import {module} as {name}" if source else f"import {module} as {name}")
         elif isinstance(value, DType):
             declared = next(each for each, dtype in vars(dtypes).items() if dtype is value)
             stub.imports.add(f"from .dtypes import {declared} as {name}")

@@ -12,18 +12,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
-from ..autograd import no_grad
-from ..dtypes import DType, float32, uint8
-from ..errors import QuantizationError
-from ..functional.creation import full
-from ..functional.extremes import amax, amin
-from ..functional.facts import numel
-from ..functional.inplace import assign
-from ..functional.operands import wrap_dim
-from ..functional.selection import maximum, minimum, where
-from ..interpreters import current_staging
-from ..nn.module import Module
-from ..tensor import Tensor
+from minitorch.autograd import no_grad
+from minitorch.dtypes import DType, float32, uint8
+from minitorch.errors import QuantizationError
+from minitorch.functional.creation import full
+from minitorch.functional.extremes import amax, amin
+from minitorch.functional.facts import numel
+from minitorch.functional.inplace import assign
+from minitorch.functional.operands import wrap_dim
+from minitorch.functional.selection import maximum, minimum, where
+from minitorch.interpreters import current_staging
+from minitorch.nn.module import Module
+from minitorch.tensor import Tensor
+
 from .schemes import (
     EPS,
     PER_CHANNEL,

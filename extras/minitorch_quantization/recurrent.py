@@ -18,20 +18,21 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ..autograd import no_grad
-from ..dtypes import float32, int8, int32, uint8
-from ..functional.comparison import isfinite
-from ..functional.creation import zeros
-from ..functional.extremes import amax, amin
-from ..functional.facts import numel
-from ..functional.selection import where
-from ..interpreters import autocasting
-from ..nn import functional as F
-from ..nn.module import Module
-from ..nn.recurrent import GRU, LSTM, RNN, RNNBase
-from ..nn.recurrent_cells import Cell, GRUCell, LSTMCell, RNNCell, RNNCellBase
-from ..nn.sequences import OPTIONS, Recurrent
-from ..tensor import Tensor
+from minitorch.autograd import no_grad
+from minitorch.dtypes import float32, int8, int32, uint8
+from minitorch.functional.comparison import isfinite
+from minitorch.functional.creation import zeros
+from minitorch.functional.extremes import amax, amin
+from minitorch.functional.facts import numel
+from minitorch.functional.selection import where
+from minitorch.interpreters import autocasting
+from minitorch.nn import functional as F
+from minitorch.nn.module import Module
+from minitorch.nn.recurrent import GRU, LSTM, RNN, RNNBase
+from minitorch.nn.recurrent_cells import Cell, GRUCell, LSTMCell, RNNCell, RNNCellBase
+from minitorch.nn.sequences import OPTIONS, Recurrent
+from minitorch.tensor import Tensor
+
 from .affine import dequantize, quantize
 from .schemes import REDUCED, QParams, choose_qparams, require_finite
 from .states import Scaled

@@ -18,15 +18,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import primitives as P
-from ..autograd import Context, Function
-from ..dtypes import DType, float32, int8, int32, uint8
-from ..errors import DTypeError, QuantizationError
-from ..functional.operands import operand, wrap_dim
-from ..functional.quantised import bounds, clamped, dequantised, quantised, to_whole
-from ..functional.selection import where
-from ..interpreters import current_staging
-from ..tensor import Tensor
+from minitorch import primitives as P
+from minitorch.autograd import Context, Function
+from minitorch.dtypes import DType, float32, int8, int32, uint8
+from minitorch.errors import DTypeError, QuantizationError
+from minitorch.functional.operands import operand, wrap_dim
+from minitorch.functional.quantised import bounds, clamped, dequantised, quantised, to_whole
+from minitorch.functional.selection import where
+from minitorch.interpreters import current_staging
+from minitorch.tensor import Tensor
+
 from .schemes import QParams, integers_of
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..dtypes import int8, uint8
-from ..functional.comparison import isfinite
-from ..interpreters import current_staging
-from ..nn.module import Module
-from ..tensor import Tensor
+from minitorch.dtypes import int8, uint8
+from minitorch.functional.comparison import isfinite
+from minitorch.interpreters import current_staging
+from minitorch.nn.module import Module
+from minitorch.tensor import Tensor
+
 from .schemes import integers_of
 
 

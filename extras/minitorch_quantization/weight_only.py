@@ -15,16 +15,17 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from .. import primitives as P
-from ..autograd import no_grad
-from ..dtypes import float32, int8, int32, uint8
-from ..errors import QuantizationError
-from ..functional.arranging import pad
-from ..functional.creation import arange
-from ..functional.extremes import amax, amin
-from ..nn.layers import Affine
-from ..nn.module import Module
-from ..tensor import Tensor
+from minitorch import primitives as P
+from minitorch.autograd import no_grad
+from minitorch.dtypes import float32, int8, int32, uint8
+from minitorch.errors import QuantizationError
+from minitorch.functional.arranging import pad
+from minitorch.functional.creation import arange
+from minitorch.functional.extremes import amax, amin
+from minitorch.nn.layers import Affine
+from minitorch.nn.module import Module
+from minitorch.tensor import Tensor
+
 from .affine import quantize
 from .arguments import kinds_of, refuse_prepared
 from .layers import Stored, called

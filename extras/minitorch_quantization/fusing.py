@@ -17,18 +17,19 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..autograd import no_grad
-from ..errors import QuantizationError
-from ..functional.creation import zeros
-from ..functional.elementwise import rsqrt
-from ..nn.containers import Sequential
-from ..nn.functions import Identity, ReLU
-from ..nn.layers import Affine
-from ..nn.module import Module
-from ..nn.norms import BatchNorm1d, BatchNorm2d
-from ..nn.parameter import Parameter
-from ..tensor import Tensor
-from ..tree import flatten
+from minitorch.autograd import no_grad
+from minitorch.errors import QuantizationError
+from minitorch.functional.creation import zeros
+from minitorch.functional.elementwise import rsqrt
+from minitorch.nn.containers import Sequential
+from minitorch.nn.functions import Identity, ReLU
+from minitorch.nn.layers import Affine
+from minitorch.nn.module import Module
+from minitorch.nn.norms import BatchNorm1d, BatchNorm2d
+from minitorch.nn.parameter import Parameter
+from minitorch.tensor import Tensor
+from minitorch.tree import flatten
+
 from .replacing import LAYERS, replaced
 
 NORMS = (BatchNorm1d, BatchNorm2d)

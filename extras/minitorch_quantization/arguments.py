@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import QuantizationError
-from ..functional.data import tensor
-from ..nn.module import Module
-from ..tensor import Tensor
+from minitorch.errors import QuantizationError
+from minitorch.functional.data import tensor
+from minitorch.nn.module import Module
+from minitorch.tensor import Tensor
+
 from .layers import Prepared
 from .qconfig import QConfig
 from .replacing import LAYERS

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..errors import QuantizationError
-from ..nn.layers import Affine, Conv1d, Conv2d, Linear
-from ..nn.module import Module
+from minitorch.errors import QuantizationError
+from minitorch.nn.layers import Affine, Conv1d, Conv2d, Linear
+from minitorch.nn.module import Module
 
 # Layers that are a product of their input and a weight; a subclass may do something else with both.
 LAYERS: tuple[type[Affine], ...] = (Linear, Conv1d, Conv2d)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dtypes import DType, float32, int8, int32, uint8
-from ..errors import QuantizationError
-from ..functional.comparison import isfinite
-from ..functional.elementwise import round as rounded
-from ..functional.selection import clamp, maximum, minimum
-from ..interpreters import current_staging
-from ..tensor import Tensor
+from minitorch.dtypes import DType, float32, int8, int32, uint8
+from minitorch.errors import QuantizationError
+from minitorch.functional.comparison import isfinite
+from minitorch.functional.elementwise import round as rounded
+from minitorch.functional.selection import clamp, maximum, minimum
+from minitorch.interpreters import current_staging
+from minitorch.tensor import Tensor
 
 per_tensor_affine = "per_tensor_affine"
 per_tensor_symmetric = "per_tensor_symmetric"

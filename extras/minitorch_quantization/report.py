@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd import no_grad
-from ..errors import QuantizationError
-from ..nn.module import Module
-from ..tables import Table, Tabular
-from ..tensor import Tensor
+from minitorch.autograd import no_grad
+from minitorch.errors import QuantizationError
+from minitorch.nn.module import Module
+from minitorch.tables import Table, Tabular
+from minitorch.tensor import Tensor
+
 from .arguments import batches_of, inputs_of, labels_of
 from .fusing import fuse
 from .layers import Quantized
@@ -31,8 +32,8 @@ from .qconfig import QConfig, default_qconfig
 from .replacing import layers_of, replaced
 
 if TYPE_CHECKING:
-    from ..inspect.picture import Picture
-    from ..inspect.plots.plot import Plot
+    from minitorch.inspect.picture import Picture
+    from minitorch.inspect.plots.plot import Plot
 
 Array = np.ndarray[Any, Any]
 

@@ -16,14 +16,15 @@ from collections.abc import Container, Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..autograd import no_grad
-from ..errors import QuantizationError
-from ..nn.functions import Identity
-from ..nn.layers import Linear
-from ..nn.module import Module
-from ..nn.norms import BatchNorm1d, BatchNorm2d
-from ..nn.recurrent import RNNBase
-from ..nn.recurrent_cells import RNNCellBase
+from minitorch.autograd import no_grad
+from minitorch.errors import QuantizationError
+from minitorch.nn.functions import Identity
+from minitorch.nn.layers import Linear
+from minitorch.nn.module import Module
+from minitorch.nn.norms import BatchNorm1d, BatchNorm2d
+from minitorch.nn.recurrent import RNNBase
+from minitorch.nn.recurrent_cells import RNNCellBase
+
 from .arguments import batches_of, inputs_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations
 from .fusing import NORMS, fuse, pairs_to_fuse

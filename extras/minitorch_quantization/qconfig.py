@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from ..dtypes import int8, uint8
-from ..errors import QuantizationError
-from ..nn.module import Module
-from ..tensor import Tensor
+from minitorch.dtypes import int8, uint8
+from minitorch.errors import QuantizationError
+from minitorch.nn.module import Module
+from minitorch.tensor import Tensor
+
 from .affine import fake_quantize
 from .histogram import HistogramObserver
 from .observers import (

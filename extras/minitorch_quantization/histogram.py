@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..functional.creation import zeros
-from ..functional.inplace import assign
-from ..functional.operands import from_array
-from ..interpreters import concrete
-from ..tensor import Tensor
+from minitorch.functional.creation import zeros
+from minitorch.functional.inplace import assign
+from minitorch.functional.operands import from_array
+from minitorch.interpreters import concrete
+from minitorch.tensor import Tensor
+
 from .observers import Observer
 from .schemes import require_finite, require_scale
 

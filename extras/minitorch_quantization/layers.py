@@ -20,19 +20,20 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ..autograd import no_grad
-from ..dtypes import float32, int8, int32, uint8
-from ..errors import DTypeError, QuantizationError, ShapeError
-from ..functional.comparison import isfinite
-from ..functional.creation import zeros
-from ..functional.extremes import amax, amin
-from ..functional.facts import numel
-from ..functional.quantised import positive
-from ..functional.selection import where
-from ..interpreters import autocasting
-from ..nn.layers import Affine
-from ..nn.module import Module
-from ..tensor import Tensor
+from minitorch.autograd import no_grad
+from minitorch.dtypes import float32, int8, int32, uint8
+from minitorch.errors import DTypeError, QuantizationError, ShapeError
+from minitorch.functional.comparison import isfinite
+from minitorch.functional.creation import zeros
+from minitorch.functional.extremes import amax, amin
+from minitorch.functional.facts import numel
+from minitorch.functional.quantised import positive
+from minitorch.functional.selection import where
+from minitorch.interpreters import autocasting
+from minitorch.nn.layers import Affine
+from minitorch.nn.module import Module
+from minitorch.tensor import Tensor
+
 from .affine import dequantize, quantize
 from .observers import Observer
 from .qconfig import FakeQuantize, QConfig

@@ -16,15 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .. import primitives as P
-from ..dtypes import float32
-from ..errors import QuantizationError
-from ..functional.facts import numel
-from ..functional.quantised import positive
-from ..interpreters.state import thread
-from ..ir import Primitive
-from ..nn.module import Module
-from ..tensor import Tensor
+from minitorch import primitives as P
+from minitorch.dtypes import float32
+from minitorch.errors import QuantizationError
+from minitorch.functional.facts import numel
+from minitorch.functional.quantised import positive
+from minitorch.interpreters.state import thread
+from minitorch.ir import Primitive
+from minitorch.nn.module import Module
+from minitorch.tensor import Tensor
+
 from .affine import dequantize, quantize
 from .layers import observer_of
 from .qconfig import FakeQuantize, QConfig

@@ -18,16 +18,17 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .. import primitives as P
-from ..autograd import no_grad
-from ..dtypes import float32
-from ..errors import TracedValueError, TracingError
-from ..interpreters import Staging, interpreting
-from ..interpreters.state import thread
-from ..ir import Node, Primitive
-from ..nn.module import Module
-from ..tensor import Tensor
-from ..tree import flatten
+from minitorch import primitives as P
+from minitorch.autograd import no_grad
+from minitorch.dtypes import float32
+from minitorch.errors import TracedValueError, TracingError
+from minitorch.interpreters import Staging, interpreting
+from minitorch.interpreters.state import thread
+from minitorch.ir import Node, Primitive
+from minitorch.nn.module import Module
+from minitorch.tensor import Tensor
+from minitorch.tree import flatten
+
 from .operations import is_counted
 from .replacing import is_under
 

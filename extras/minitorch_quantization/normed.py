@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import copy
 
-from ..autograd import no_grad
-from ..functional.elementwise import rsqrt
-from ..functional.selection import where
-from ..nn.layers import Affine
-from ..nn.module import Module
-from ..nn.norms import BatchNorm1d, BatchNorm2d
-from ..nn.parameter import Parameter
-from ..tensor import Tensor
+from minitorch.autograd import no_grad
+from minitorch.functional.elementwise import rsqrt
+from minitorch.functional.selection import where
+from minitorch.nn.layers import Affine
+from minitorch.nn.module import Module
+from minitorch.nn.norms import BatchNorm1d, BatchNorm2d
+from minitorch.nn.parameter import Parameter
+from minitorch.tensor import Tensor
+
 from .fusing import fuse_conv_bn_weights
 from .layers import Prepared, observer_of, require_fitting
 from .qconfig import QConfig
