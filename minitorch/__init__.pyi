@@ -4,6 +4,7 @@
 import builtins
 from typing import Any
 
+import minitorch_inspect as inspect
 import minitorch_quantization as quantization
 from minitorch_xla import sharding as sharding
 
@@ -16,7 +17,6 @@ from . import dtypes as dtypes
 from . import errors as errors
 from . import export as export
 from . import functional as functional
-from . import inspect as inspect
 from . import nn as nn
 from . import optim as optim
 from . import passes as passes

@@ -61,12 +61,10 @@ def classroom(name: str) -> Run:
 
 
 def _primitives(options: argparse.Namespace) -> None:
-    from . import inspect
-
     if options.json:
         print_json([{"name": each.name, "kind": each.kind, "doc": each.doc} for each in PRIMITIVES.values()])
     else:
-        print(inspect.primitives_table())
+        print(load("minitorch_inspect").primitives_table())
 
 
 def _cache(options: argparse.Namespace) -> None:

@@ -1,9 +1,8 @@
-"""Base classes whose methods rooms further down install: `TensorMethods`, of `Tensor`, and `Drawable`.
+"""`TensorMethods`, the base class of `Tensor` whose methods rooms further down install.
 
 A method such as ``x.sum()`` is a composition of primitives, and primitives are made of tensors: so the class cannot be
-written down where `Tensor` is, and is filled by `install` as the package is imported. `minitorch.inspect` gives
-`Drawable` the method `show` in the same way. The stub beside this file (``methods.pyi``, written by ``make stubs``)
-tells type checkers and editors what the classes then hold.
+written down where `Tensor` is, and is filled by `install` as the package is imported. The stub beside this file
+(``methods.pyi``, written by ``make stubs``) tells type checkers and editors what the class then holds.
 """
 
 from __future__ import annotations
@@ -11,11 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-
-class Drawable:
-    """An object that `minitorch.inspect` can draw."""
-
-    __slots__ = ()
+from .drawable import Drawable
 
 
 class TensorMethods(Drawable):

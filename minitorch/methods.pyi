@@ -1,5 +1,5 @@
 # Written by `make stubs` from the package itself; do not edit.
-"""Base classes whose methods rooms further down install: `TensorMethods`, of `Tensor`, and `Drawable`."""
+"""`TensorMethods`, the base class of `Tensor` whose methods rooms further down install."""
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,22 +8,13 @@ from typing import Any
 import numpy as np
 
 from .autograd.gradients import HookHandle
+from .drawable import Drawable
 from .dtypes import DType
 from .functional.extremes import MinMax
 from .functional.generator import Generator
 from .functional.operands import Number, Operand
 from .functional.ordering import Ordered
-from .inspect.picture import Picture
 from .tensor import Tensor
-
-class Drawable:
-    """An object that `minitorch.inspect` can draw."""
-
-    __slots__ = ()
-    def show(
-        self, *args: Any, fused: builtins.bool = False, limit: builtins.int | None = 100, **kwargs: Any
-    ) -> Picture:
-        """A picture of a program: ``show(x, ...)``, or ``x.show(...)``."""
 
 class TensorMethods(Drawable):
     """The methods and operators of `Tensor`; its data is in `Tensor` itself."""

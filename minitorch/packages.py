@@ -20,6 +20,7 @@ BESIDE = {  # public names of modules, from `minitorch` on
     "classroom": "minitorch_grading",
     "course": "minitorch_course",
     "export.onnx_backend": "minitorch_onnx.backend",
+    "inspect": "minitorch_inspect",
     "quantization": "minitorch_quantization",
     "sharding": "minitorch_xla.sharding",
 }
@@ -28,6 +29,7 @@ PACKAGES = (
     "minitorch_checking",
     "minitorch_course",
     "minitorch_grading",
+    "minitorch_inspect",
     "minitorch_onnx",
     "minitorch_quantization",
     "minitorch_xla",

@@ -18,11 +18,6 @@ import minitorch.nn.functional as F
 from minitorch.errors import GraphError
 from minitorch.graph import Graph
 from minitorch.graph.values import is_splat
-from minitorch.inspect import explorer, folding
-from minitorch.inspect.explorer import MARK, STATIC, payload
-from minitorch.inspect.journey import journey
-from minitorch.inspect.places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
-from minitorch.inspect.subjects import setting_of
 from minitorch.passes import (
     ALGEBRA,
     COMMON_SUBEXPRESSIONS,
@@ -33,6 +28,11 @@ from minitorch.passes import (
     Stage,
     run_pipeline,
 )
+from minitorch_inspect import explorer, folding
+from minitorch_inspect.explorer import MARK, STATIC, payload
+from minitorch_inspect.journey import journey
+from minitorch_inspect.places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
+from minitorch_inspect.subjects import setting_of
 from tests.graphs import arrays_for, evaluate_graph, graphs, same_bits
 from tests.test_passes import rounds
 

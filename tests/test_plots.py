@@ -16,15 +16,15 @@ from matplotlib.text import Annotation, Text
 
 import minitorch as mt
 from minitorch.graph.cost import always
-from minitorch.inspect import colours, plots
-from minitorch.inspect.plots.breakeven import CALLS
-from minitorch.inspect.plots.classes import CLASSES
-from minitorch.inspect.plots.memory import Block, Step
-from minitorch.inspect.plots.plot import MISSING, place, short
-from minitorch.inspect.plots.roofline import together
-from minitorch.inspect.plots.theme import INK, ON_FILL
-from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised, totals
 from minitorch.modes.tracing.breakeven import BreakEven
+from minitorch_inspect import colours, plots
+from minitorch_inspect.plots.breakeven import CALLS
+from minitorch_inspect.plots.classes import CLASSES
+from minitorch_inspect.plots.memory import Block, Step
+from minitorch_inspect.plots.plot import MISSING, place, short
+from minitorch_inspect.plots.roofline import together
+from minitorch_inspect.plots.theme import INK, ON_FILL
+from minitorch_inspect.plots.traffic import MOST_BARS, TrafficRow, summarised, totals
 
 from .programs import classifier
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch import nn
+from minitorch.drawable import Drawable, Explorable
 from minitorch.graph import Graph
-from minitorch.inspect import layout
-from minitorch.inspect.colours import FAMILIES, KERNELS, ROLES
-from minitorch.inspect.drawing import INSIDE, MEMORY, Drawing
-from minitorch.inspect.picture import NOTEBOOK_WIDTH, Picture
-from minitorch.inspect.summary import MOST_GROUPS
 from minitorch.primitives import PRIMITIVES
+from minitorch_inspect import layout
+from minitorch_inspect.colours import FAMILIES, KERNELS, ROLES
+from minitorch_inspect.drawing import INSIDE, MEMORY, Drawing
+from minitorch_inspect.picture import NOTEBOOK_WIDTH, Picture
+from minitorch_inspect.summary import MOST_GROUPS
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -506,6 +508,11 @@ def test_text_is_a_tree_and_does_not_recurse() -> None:
 
 
 def test_importing_minitorch_loads_nothing_that_draws() -> None:
-    code = "import sys, minitorch; print(sorted(n for n in sys.modules if n.startswith('minitorch.inspect')))"
+    code = "import sys, minitorch; print('minitorch_inspect' in sys.modules)"
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert "picture" not in output and "layout" not in output
+    assert output == "False\n"
+
+
+def test_methods_and_functions_take_the_same_arguments() -> None:
+    for method, function in ((Drawable.show, mt.inspect.show), (Explorable.explore, mt.inspect.explore)):
+        assert list(signature(method).parameters.values())[1:] == list(signature(function).parameters.values())[1:]

@@ -34,6 +34,7 @@ CORE = (
     "tree",
     "tensor",
     "methods",
+    "drawable",
     "named",
     "primitives",
     "interpreters",

@@ -29,7 +29,7 @@ import minitorch
 from minitorch import dtypes
 from minitorch.dtypes import DType
 from minitorch.functional import operands
-from minitorch.methods import Drawable, TensorMethods, install
+from minitorch.methods import TensorMethods, install
 from minitorch.packages import BESIDE
 
 PACKAGE = Path(minitorch.__file__).parent
@@ -203,7 +203,7 @@ def formatted(text: str) -> str:
 def methods() -> str:
     """The stub of `minitorch.methods`: its classes as they were filled, and `install`."""
     stub = Stub(sys.modules[TensorMethods.__module__], vars(TensorMethods))
-    lines = [*filled(stub, Drawable), *filled(stub, TensorMethods)]
+    lines = [*filled(stub, TensorMethods)]
     outside = Stub(stub.module, ())
     lines += outside.function("install", install)
     stub.imports |= outside.imports

@@ -1,6 +1,6 @@
 """The tools of the notebooks: settings, a stopwatch, predictions, and showing errors. The engine does without them."""
 
-from minitorch.inspect.plots.plot import duration
+from minitorch_inspect.plots.plot import duration
 
 from .aligning import Aligned, aligned, operations
 from .blanking import Blank, blank

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from minitorch import __version__
 from minitorch.backends import clear_caches, set_num_threads
-from minitorch.inspect.plots.theme import use_in_notebook
+from minitorch_inspect.plots.theme import use_in_notebook
 
 PACKAGES = ("numpy", "jax", "torch")  # whose versions are told, if they are installed
 XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"

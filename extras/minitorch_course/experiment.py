@@ -18,7 +18,6 @@ from minitorch.backends import DEFAULT, get_num_threads, passes_for, set_num_thr
 from minitorch.compiler.fusion.fusions import FUSIONS
 from minitorch.dtypes import as_dtype
 from minitorch.graph.cost import Traffic, in_units
-from minitorch.inspect.plots.plot import duration
 from minitorch.interpreters import interpreting
 from minitorch.modes import jit
 from minitorch.modes.tracing.breakeven import eagerly
@@ -26,6 +25,7 @@ from minitorch.modes.tracing.recording import Program
 from minitorch.passes import Pass
 from minitorch.tensor import Tensor
 from minitorch_checking.ablation import Variation
+from minitorch_inspect.plots.plot import duration
 
 from .stopwatch import Comparison, compare
 

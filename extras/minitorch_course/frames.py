@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minitorch.inspect.plots.theme import INK, ON_FILL
+from minitorch_inspect.plots.theme import INK, ON_FILL
 
 from .predicting import is_answered_live
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from minitorch.inspect.plots.plot import duration
 from minitorch.tables import Table
+from minitorch_inspect.plots.plot import duration
 
 from .conditions import version_of
 from .programs import PROGRAMS, STACKS, Prepared, installed

@@ -15,7 +15,7 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-from minitorch.inspect.plots.plot import duration
+from minitorch_inspect.plots.plot import duration
 
 ROUNDS = 9
 """Of each contender. More of them make quartiles steadier, and take longer."""

@@ -6,8 +6,8 @@ import html
 from collections.abc import Callable, Mapping
 
 from minitorch.graph.cost import in_units
-from minitorch.inspect import show
-from minitorch.inspect.picture import Picture
+from minitorch_inspect import show
+from minitorch_inspect.picture import Picture
 
 from .experiment import Experiment
 from .stopwatch import AGAIN

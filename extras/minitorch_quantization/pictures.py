@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.inspect.colours import ERRORS, SKY, VERMILION
-from minitorch.inspect.drawing import Arrow, Drawing, Mark
-from minitorch.inspect.picture import Picture
-from minitorch.inspect.plots.plot import Plot, footnote, tidy
-from minitorch.inspect.plots.theme import INK, ON_FILL
-from minitorch.inspect.subjects import drawing_of
 from minitorch.tables import Table
+from minitorch_inspect.colours import ERRORS, SKY, VERMILION
+from minitorch_inspect.drawing import Arrow, Drawing, Mark
+from minitorch_inspect.picture import Picture
+from minitorch_inspect.plots.plot import Plot, footnote, tidy
+from minitorch_inspect.plots.theme import INK, ON_FILL
+from minitorch_inspect.subjects import drawing_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

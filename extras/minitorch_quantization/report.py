@@ -32,8 +32,8 @@ from .qconfig import QConfig, default_qconfig
 from .replacing import layers_of, replaced
 
 if TYPE_CHECKING:
-    from minitorch.inspect.picture import Picture
-    from minitorch.inspect.plots.plot import Plot
+    from minitorch_inspect.picture import Picture
+    from minitorch_inspect.plots.plot import Plot
 
 Array = np.ndarray[Any, Any]
 

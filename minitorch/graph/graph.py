@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+from ..drawable import Drawable
 from ..ir import INPUT, Node
-from ..methods import Drawable
 from .build import input_node, topological_order, with_inputs
 from .cost import Cost
 from .cost import count as count_cost

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from ..autograd import no_grad
 from ..autograd.gradients import HookHandle, set_grad
+from ..drawable import Drawable
 from ..dtypes import bfloat16, float16, float32, float64
 from ..functional.casting import wanted_type
 from ..functional.devices import on_cpu
@@ -19,7 +20,6 @@ from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
 from ..interpreters import concrete, current_staging
 from ..interpreters.state import thread
-from ..methods import Drawable
 from ..tensor import Tensor
 from .parameter import Parameter
 

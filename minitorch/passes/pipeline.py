@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..drawable import Drawable
 from ..errors import GraphError
 from ..graph.graph import Graph
 from ..graph.rewrite import Rules, rewrite
 from ..graph.verify import verify
-from ..methods import Drawable
 from ..named import by_name
 from ..tables import Table, Tabular
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ... import backends
+from ...drawable import Drawable
 from ...errors import TracingError
 from ...graph import Graph
 from ...interpreters import Staging, Trace, block, current_staging, interpreting
 from ...ir import Node, user_source
-from ...methods import Drawable
 from ...tensor import Tensor, on_host
 from ..tracing.callbacks import Callbacks
 from ..tracing.recording import Program, are_apart, put, written

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...drawable import Explorable
 from ...graph import Graph
 from ...interpreters import is_grad_enabled
 from ...ir import Source, Spec
-from ...methods import Drawable
 from ...packages import load
 from ...tensor import Tensor, on_host
 from ...tree import unflatten
@@ -38,12 +38,8 @@ if TYPE_CHECKING:
     from ..tracing.breakeven import BreakEven
 
 
-class Looking(Calling[P, R], Drawable):
+class Looking(Calling[P, R], Explorable):
     """A function that can be inspected: every method takes the arguments of a call."""
-
-    if TYPE_CHECKING:  # installed by `minitorch.inspect`
-
-        def explore(self, *args: Any, fused: bool = ..., **kwargs: Any) -> Any: ...
 
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """The trace for these arguments, made now if there was none."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import backends
+from ...drawable import Drawable
 from ...errors import FeedError, FetchError, TracingError, compose
 from ...graph import Graph as BaseGraph
 from ...interpreters import Captured, current_staging, made_by
 from ...ir import Node, warn_user
-from ...methods import Drawable
 from ...nn import Module
 from ...tensor import Tensor, on_host
 from ...tree import flatten, unflatten

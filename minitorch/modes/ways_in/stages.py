@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...drawable import Explorable
 from ...passes import Run
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Stages(Run):
+class Stages(Run, Explorable):
     """A run of the passes, and the compiler's forms of the result: kernels, loops, LLVM, assembly.
 
     Iterating gives the passes; `texts` gives every form as text, by name.
@@ -35,10 +36,6 @@ class Stages(Run):
     """
 
     traced: Traced = field(kw_only=True, repr=False, compare=False)
-
-    if TYPE_CHECKING:  # installed by `minitorch.inspect`
-
-        def explore(self, *, fused: bool = ...) -> Any: ...
 
     @property
     def lowering(self) -> Run:

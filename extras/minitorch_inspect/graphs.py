@@ -6,14 +6,15 @@ import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..graph import Graph
-from ..graph.arrays import array_text
-from ..graph.cost import costs, flops, transcendentals
-from ..graph.text import node_names, operand_text, ordered_params, value_text
-from ..graph.values import is_splat
-from ..ir import INPUT as INPUT_NODE
-from ..ir import Node, Source, Spec
-from ..primitives import constant
+from minitorch.graph import Graph
+from minitorch.graph.arrays import array_text
+from minitorch.graph.cost import costs, flops, transcendentals
+from minitorch.graph.text import node_names, operand_text, ordered_params, value_text
+from minitorch.graph.values import is_splat
+from minitorch.ir import INPUT as INPUT_NODE
+from minitorch.ir import Node, Source, Spec
+from minitorch.primitives import constant
+
 from .colours import CONSTANT, INPUT, OUTPUT, PARAMETER, Role, family_of
 from .drawing import MODULE, Arrow, Cluster, Drawing, Mark
 

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..modes.tracing.scopes import Nesting
+from minitorch.modes.tracing.scopes import Nesting
+
 from .colours import CONSTANT, INPUT, OTHER, OUTPUT, PARAMETER, ROLES, UPDATE
 from .drawing import Arrow, Drawing, Mark
 from .layout import Box, Curve, Positions, lay_out
@@ -67,7 +68,7 @@ def folded(drawing: Drawing, paths: Mapping[str, Nesting]) -> list[Group]:
 
     Example:
         >>> from minitorch.graph import Graph
-        >>> from minitorch.inspect.graphs import of_graph
+        >>> from minitorch_inspect.graphs import of_graph
         >>> nodes = " ".join(f"%{n + 1} = neg(%{n})" for n in range(99))
         >>> drawing = of_graph(Graph.parse(f"graph(x: f32[2]): %0 = exp(x) {nodes} return %99"))
         >>> boxes = folded(drawing, {"n0": (("a", "first"),), "n1": (("a", "first"),)})

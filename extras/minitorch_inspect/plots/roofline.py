@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...backends.interpret import Interpreted
-from ...functional.creation import ones
-from ...graph.cost import in_units
-from ...modes import jit
-from ...profiler import Machine, machine, profile
-from ...profiler.rows import Row
-from ...profiler.tables import shares
+from minitorch.backends.interpret import Interpreted
+from minitorch.functional.creation import ones
+from minitorch.graph.cost import in_units
+from minitorch.modes import jit
+from minitorch.profiler import Machine, machine, profile
+from minitorch.profiler.rows import Row
+from minitorch.profiler.tables import shares
+
 from .. import colours
 from .plot import Plot, bar, duration, footnote, jitted, place, plain_ticks, short, tidy, write
 from .theme import INK

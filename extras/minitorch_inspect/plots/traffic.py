@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.kernels.kernel import Kernel
-from ...compiler.kernels.ledger import Ledger
-from ...graph.cost import costs, in_units
+from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.kernels.ledger import Ledger
+from minitorch.graph.cost import costs, in_units
+
 from .. import colours
 from .plot import Plot, bar, footnote, jitted, named, short, tidy, write
 from .theme import INK

@@ -6,28 +6,29 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ..autograd import no_grad
-from ..compiler.codegen.host import host
-from ..compiler.kernels.ledger import Ledger, ledger_of
-from ..graph import Graph, topological_order
-from ..interpreters import Staging, current_staging
-from ..ir import INPUT as INPUT_NODE
-from ..ir import Node, is_input_name, user_frame
-from ..modes.guards.surroundings import names_in
-from ..modes.tracing.recording import Program
-from ..modes.tracing.traced import Traced
-from ..modes.ways_in.definition import Graph as SessionGraph
-from ..modes.ways_in.definition import GraphStaging
-from ..modes.ways_in.jit import Jitted
-from ..modes.ways_in.lazy import LazyStaging
-from ..modes.ways_in.looking import Looking
-from ..modes.ways_in.session import Session
-from ..modes.ways_in.stages import Stages
-from ..nn import Module
-from ..passes import Run, lowered
-from ..primitives import constant
-from ..tensor import Tensor
-from ..tree import flatten
+from minitorch.autograd import no_grad
+from minitorch.compiler.codegen.host import host
+from minitorch.compiler.kernels.ledger import Ledger, ledger_of
+from minitorch.graph import Graph, topological_order
+from minitorch.interpreters import Staging, current_staging
+from minitorch.ir import INPUT as INPUT_NODE
+from minitorch.ir import Node, is_input_name, user_frame
+from minitorch.modes.guards.surroundings import names_in
+from minitorch.modes.tracing.recording import Program
+from minitorch.modes.tracing.traced import Traced
+from minitorch.modes.ways_in.definition import Graph as SessionGraph
+from minitorch.modes.ways_in.definition import GraphStaging
+from minitorch.modes.ways_in.jit import Jitted
+from minitorch.modes.ways_in.lazy import LazyStaging
+from minitorch.modes.ways_in.looking import Looking
+from minitorch.modes.ways_in.session import Session
+from minitorch.modes.ways_in.stages import Stages
+from minitorch.nn import Module
+from minitorch.passes import Run, lowered
+from minitorch.primitives import constant
+from minitorch.tensor import Tensor
+from minitorch.tree import flatten
+
 from .colours import OUTPUT, UPDATE, Role
 from .drawing import Drawing
 from .graphs import Setting, of_graph

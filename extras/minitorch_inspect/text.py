@@ -20,7 +20,7 @@ def text(drawing: Drawing) -> str:
 
     Example:
         >>> from minitorch.graph import Graph
-        >>> from minitorch.inspect.graphs import of_graph
+        >>> from minitorch_inspect.graphs import of_graph
         >>> graph = Graph.parse("graph(x: f32[2]): %0 = exp(x) %1 = neg(%0) %2 = add(%0, %1) return %2")
         >>> print(text(of_graph(graph)))
         graph: 3 operations

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ..compiler.kernels.kernel import Kernel
-from ..compiler.kernels.ledger import Ledger
-from ..graph.cost import in_units
-from ..graph.text import node_names, operand_text
-from ..graph.values import is_splat
-from ..ir import Node
-from ..modes.tracing.scopes import Nesting
-from ..modes.ways_in.stages import Stages
+from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.kernels.ledger import Ledger
+from minitorch.graph.cost import in_units
+from minitorch.graph.text import node_names, operand_text
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node
+from minitorch.modes.tracing.scopes import Nesting
+from minitorch.modes.ways_in.stages import Stages
+
 from .colours import KERNELS
 from .drawing import Arrow, Drawing, Mark
 from .graphs import Setting, label_of, of_graph

@@ -8,9 +8,10 @@ from functools import partial
 from math import log2
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.codegen.host import host
-from ...graph.cost import in_units
-from ...profiler.hierarchy import Level, hierarchy
+from minitorch.compiler.codegen.host import host
+from minitorch.graph.cost import in_units
+from minitorch.profiler.hierarchy import Level, hierarchy
+
 from .. import colours
 from .plot import Plot, bar, duration, footnote
 from .theme import INK, ON_FILL

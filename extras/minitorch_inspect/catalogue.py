@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .. import primitives
-from ..functional import FUNCTIONS
-from ..nn import functional as nn_functional
+from minitorch import primitives
+from minitorch.functional import FUNCTIONS
+from minitorch.nn import functional as nn_functional
 
 
 def public_functions() -> list[str]:

@@ -1,6 +1,6 @@
 // The widget of `f.stages(*args).explore()`: a slider over what a program becomes on its way to machine code.
 //
-// Everything is decided in Python (minitorch/inspect/explorer.py): where each node lies, what stands there at each
+// Everything is decided in Python (explorer.py): where each node lies, what stands there at each
 // position of the slider, how it is coloured. This module draws all places and edges once; moving the slider changes
 // classes and texts, never coordinates, so what survives a pass stays where it was. It asks nothing of any network.
 

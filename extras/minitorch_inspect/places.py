@@ -14,11 +14,11 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, M
 from dataclasses import dataclass
 from itertools import count
 
-from ..errors import GraphError
-from ..graph import Graph
-from ..graph.values import is_splat, params_key, splat_key
-from ..ir import Node
-from ..passes import Stage
+from minitorch.errors import GraphError
+from minitorch.graph import Graph
+from minitorch.graph.values import is_splat, params_key, splat_key
+from minitorch.ir import Node
+from minitorch.passes import Stage
 
 ADDED, REMOVED, REWRITTEN = "added", "removed", "rewritten"
 CHANGES = (ADDED, REMOVED, REWRITTEN)

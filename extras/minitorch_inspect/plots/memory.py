@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.fusion.roots import output_base
-from ...compiler.kernels.arena import Lifetime, aligned, plan
-from ...compiler.kernels.cost import FusedCost
-from ...compiler.kernels.ledger import Ledger
-from ...compiler.kernels.placement import Placement, place
-from ...graph.cost import always, in_units, live_bytes
-from ...ir import Node
-from ...modes.tracing.explain import counted
+from minitorch.compiler.fusion.roots import output_base
+from minitorch.compiler.kernels.arena import Lifetime, aligned, plan
+from minitorch.compiler.kernels.cost import FusedCost
+from minitorch.compiler.kernels.ledger import Ledger
+from minitorch.compiler.kernels.placement import Placement, place
+from minitorch.graph.cost import always, in_units, live_bytes
+from minitorch.ir import Node
+from minitorch.modes.tracing.explain import counted
+
 from .. import colours
 from .plot import Plot, bar, footnote, jitted, short, tidy, write
 from .theme import INK, ON_FILL

@@ -1,16 +1,14 @@
-"""`show` and `explore`: functions, and methods that this room installs in `Drawable` and jitted functions.
+"""`show` and `explore`, also the methods of these names.
 
-They are installed here because the rooms above do not know this one. The code that draws is loaded for the first
-picture, so that ``import minitorch`` stays quick.
+The code that draws is loaded for the first picture.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..methods import Drawable, install
-from ..modes.ways_in.looking import Looking
-from ..modes.ways_in.stages import Stages
+from minitorch.modes.ways_in.looking import Looking
+from minitorch.modes.ways_in.stages import Stages
 
 if TYPE_CHECKING:
     from .picture import Picture
@@ -105,8 +103,3 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
     from .explorer import explored
 
     return explored(stages, fused)
-
-
-install({"show": show}, into=Drawable)
-for _kind in (Looking, Stages):
-    install({"explore": explore}, into=_kind)

@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..modes.ways_in.stages import Stages
+from minitorch.modes.ways_in.stages import Stages
+
 from .colours import FAMILIES, KERNELS
 from .drawing import Mark
 from .folding import Group, box_mark, flat, folded, key_of, laid_out, marks_inside, port_id

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..compiler.kernels.kernel import Kernel
-from ..compiler.kernels.ledger import Ledger
-from ..graph.cost import in_units
-from ..graph.text import node_names
-from ..ir import Node
-from ..primitives import constant
+from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.kernels.ledger import Ledger
+from minitorch.graph.cost import in_units
+from minitorch.graph.text import node_names
+from minitorch.ir import Node
+from minitorch.primitives import constant
+
 from .colours import KERNELS
 from .drawing import INSIDE, MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
 from .graphs import Setting, given, heading, ids_of, literal, operation, results

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import PRIMITIVES
+from minitorch.ir import PRIMITIVES
+
 from .colours import FAMILIES, KERNELS, ROLES
 from .drawing import MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
 from .graphs import work
@@ -45,7 +46,7 @@ def summarised(drawing: Drawing) -> Drawing:
 
     Example:
         >>> from minitorch.graph import Graph
-        >>> from minitorch.inspect.graphs import of_graph
+        >>> from minitorch_inspect.graphs import of_graph
         >>> nodes = " ".join(f"%{n + 1} = neg(%{n})" for n in range(500))
         >>> drawing = of_graph(Graph.parse(f"graph(x: f32[2]): %0 = exp(x) {nodes} return %500"))
         >>> small = summarised(drawing)
@@ -75,7 +76,7 @@ def bare(drawing: Drawing) -> Drawing:
     from and what they end in are left. The tooltips of the operations have the omitted values, as bytes.
 
     Example:
-        >>> from minitorch.inspect.drawing import Drawing, Mark
+        >>> from minitorch_inspect.drawing import Drawing, Mark
         >>> marks = Mark("i0", "input", "x", "x", ""), Mark("i1", "parameter", "w", "w", "")
         >>> [mark.name for mark in bare(Drawing("f", marks, ())).marks]
         ['x']

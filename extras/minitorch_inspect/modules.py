@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..interpreters import current_staging
-from ..ir import Node
-from ..nn import Module
+from minitorch.interpreters import current_staging
+from minitorch.ir import Node
+from minitorch.nn import Module
 
 Scope = tuple[str, str]  # an id for the call, and the name of the module
 

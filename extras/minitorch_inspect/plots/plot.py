@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...modes import Jitted, jit
+from minitorch.modes import Jitted, jit
+
 from .theme import INK, STYLE
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.codegen.host import host
-from ...modes.tracing.breakeven import BreakEven
+from minitorch.compiler.codegen.host import host
+from minitorch.modes.tracing.breakeven import BreakEven
+
 from .. import colours
 from .plot import Plot, bar, duration, footnote, jitted, plain_ticks, tidy
 from .theme import INK

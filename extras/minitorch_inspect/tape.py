@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from ..autograd.tape import key_of
-from ..graph.cost import FLOPS, flops, transcendentals
-from ..graph.text import value_text
-from ..ir import Node, Spec
-from ..tensor import TapeEntry, Tensor
+from minitorch.autograd.tape import key_of
+from minitorch.graph.cost import FLOPS, flops, transcendentals
+from minitorch.graph.text import value_text
+from minitorch.ir import Node, Spec
+from minitorch.tensor import TapeEntry, Tensor
+
 from .colours import INPUT, OUTPUT, PARAMETER, family_of
 from .drawing import Arrow, Drawing, Mark
 from .graphs import IMPLIED, described, value, work
