@@ -19,6 +19,7 @@ from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir import source
 from minitorch.compiler.runtime import threads
 from minitorch.compiler.scheduling.contractions.attention import recognise
+from minitorch.compiler.scheduling.schedules.choice import scheduled
 from tests.graphs import assert_close
 from tests.helpers import of_all_widths
 
@@ -298,7 +299,7 @@ def test_narrow_vectors() -> None:
     for kernel in ledger_of(mt.jit(gradient(causal)).stages(q, k, v, g).graph, host()).kernels:
         assert kernel.loops is not None
         for target in of_all_widths():
-            assert compile_ir(emit(kernel.loops, target), target)
+            assert compile_ir(emit(scheduled(kernel.loops, target), target), target)
 
 
 def test_the_ledger_says_what_is_computed_again() -> None:

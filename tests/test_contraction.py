@@ -21,7 +21,7 @@ from minitorch.compiler.kernels.ledger import Ledger, ledger_of
 from minitorch.compiler.loop_ir import source
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.scheduling.contractions import gemm, gemm_tiling
-from minitorch.compiler.scheduling.schedules.choice import units
+from minitorch.compiler.scheduling.schedules import choice
 from minitorch.compiler.target import Target, target_named
 from minitorch.graph import Graph
 from minitorch.passes import lowered
@@ -283,10 +283,11 @@ def run_for(kernel: LoopKernel, buffers: list[Array], target: Target) -> None:
     """Run a kernel compiled for a target."""
     import ctypes
 
-    code = machine.compile_ir(emit.emit(kernel, target), target)
-    function = machine.load(code, kernel.name).function(kernel.name)
+    parts = choice.scheduled(kernel, target)
+    code = machine.compile_ir(emit.emit(parts, target), target)
+    function = machine.load(code, "kernel").function("kernel")
     table = (ctypes.c_void_p * (len(buffers) + 1))(*[buffer.ctypes.data for buffer in buffers])
-    function(ctypes.addressof(table), 0, units(kernel, target))
+    function(ctypes.addressof(table), 0, choice.units(parts))
 
 
 @pytest.mark.parametrize("name", [*EPILOGUES, *PRODUCERS])

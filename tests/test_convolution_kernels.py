@@ -19,6 +19,7 @@ from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.ledger import Ledger, ledger_of
 from minitorch.compiler.loop_ir.source import run
 from minitorch.compiler.scheduling.contractions import gemm
+from minitorch.compiler.scheduling.schedules import choice
 from minitorch.graph import Graph
 from minitorch.passes import lowered
 from tests.helpers import of_all_widths
@@ -220,7 +221,7 @@ def test_packing_reads_whole_vectors(options: dict[str, Any]) -> None:
     (kernel,) = scheduled(layer(**options), x, w, b).kernels
     assert kernel.loops is not None
     for target in of_all_widths():
-        assert not re.search(r"masked\.(gather|scatter)", emit(kernel.loops, target))
+        assert not re.search(r"masked\.(gather|scatter)", emit(choice.scheduled(kernel.loops, target), target))
 
 
 @pytest.mark.parametrize("name", ["avx2", "avx512"])

@@ -315,8 +315,8 @@ def test_equal_kernels_of_which_each_part_is_used_twice_are_compared_in_no_time(
 def test_the_work_of_merging_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel to which many small ones are added as phases is not scheduled anew for each of them."""
     asked: list[Any] = []
-    counted = vars(choice)["_units"]
-    monkeypatch.setattr(choice, "_units", lambda nest, *others: asked.append(nest) or counted(nest, *others))
+    counted = vars(choice)["schedule_of"]
+    monkeypatch.setattr(choice, "schedule_of", lambda nest, *others: asked.append(nest) or counted(nest, *others))
 
     def nests(length: int) -> int:
         asked.clear()

@@ -17,7 +17,6 @@ from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.loop_ir.expressions import Load
 from minitorch.compiler.loop_ir.index import Index, Variable
 from minitorch.compiler.loop_ir.tree import Accumulate, Block, For, If, Kind, Read, Store, loaded
-from minitorch.compiler.scheduling.schedules.choice import procedures
 from minitorch.compiler.target import MOST_STEP, TARGETS, Target
 
 from .test_channels_last import converted
@@ -82,7 +81,7 @@ def executed(block: Block, lanes: int = 1, times: int = 1) -> tuple[int, int]:
 
 def lanes(kernel: Kernel) -> float:
     """The elements that a statement of a kernel computes at a time, on the average."""
-    blocks = [loaded(each)[2] for each in procedures(kernel.compiled[0], kernel.target, kernel.own)]
+    blocks = [loaded(each.procedure)[2] for each in kernel.scheduled]
     elements, runs = map(sum, zip(*map(executed, blocks), strict=True))
     return elements / runs
 
@@ -113,7 +112,7 @@ def check(module: nn.Module, x: mt.Tensor, dtype: str, target: Target, case: Any
     for kernel in mt.freeze(model, x).ledger(x).for_target(target).kernels:
         assert kernel.loops is not None and not kernel.refused, case
         assert lanes(kernel) >= max(2, target.lanes(4) / 4), (case, kernel.name, kernel.schedule)
-        far = sum(gathered(loaded(each)[2]) for each in procedures(kernel.compiled[0], kernel.target, kernel.own))
+        far = sum(gathered(loaded(each.procedure)[2]) for each in kernel.scheduled)
         there = sum(math.prod(each.shape) for each in kernel.compiled[0].buffers)
         assert far <= MOST_GATHERED * there, (case, kernel.name, far / there)
 

@@ -17,7 +17,7 @@ from minitorch.compiler.loop_ir.expressions import Apply, Expression, Load, Numb
 from minitorch.compiler.loop_ir.index import NOWHERE
 from minitorch.compiler.scheduling import rewrites as R
 from minitorch.compiler.scheduling.analysis import ranges
-from minitorch.compiler.scheduling.schedules.choice import scheduled
+from minitorch.compiler.scheduling.schedules.choice import applied
 from minitorch.compiler.target import Target
 from minitorch.dtypes import DType
 
@@ -237,7 +237,7 @@ def test_a_group_whose_pairs_may_not_fit_is_refused() -> None:
     (schedule,) = kernel.schedule.nests
     nest, buffers, _ = next(wider.loops.parts)
     with pytest.raises(mt.errors.ScheduleError, match="a sum of two products may be from -33024 to 32766"):
-        scheduled(nest, buffers, schedule)
+        applied(nest, buffers, schedule)
     place = next(number for number, each in enumerate(schedule) if each.name == "group")
     with pytest.raises(mt.errors.ScheduleError, match="a factor may not fit into uint8"):
-        R.group("g", pairs="uint8").apply(scheduled(nest, buffers, schedule[:place]))
+        R.group("g", pairs="uint8").apply(applied(nest, buffers, schedule[:place]))

@@ -17,7 +17,7 @@ from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.loop_ir.source import run
-from minitorch.compiler.scheduling.schedules.choice import units
+from minitorch.compiler.scheduling.schedules.choice import scheduled, units
 from minitorch.compiler.target import Target
 from minitorch.nn import functional as F
 from tests.helpers import of_all_widths
@@ -38,12 +38,13 @@ def kernels(function: Callable[..., Any], *tensors: mt.Tensor) -> tuple[list[Any
 
 def run_units(loops: LoopKernel, target: Target, buffers: list[Array]) -> None:
     """Compile a kernel for a target, and run its units one by one, the last one first."""
-    code = machine.compile_ir(emit(loops, target), target)
-    function = machine.load(code, loops.name).function(loops.name)
+    parts = scheduled(loops, target)
+    code = machine.compile_ir(emit(parts, target), target)
+    function = machine.load(code, "kernel").function("kernel")
     trouble = ctypes.c_int64(0)
     places = [buffer.ctypes.data for buffer in buffers]
     table = (ctypes.c_void_p * (len(buffers) + 1))(*places, ctypes.addressof(trouble))
-    for unit in reversed(range(units(loops, target))):
+    for unit in reversed(range(units(parts))):
         function(ctypes.addressof(table), unit, unit + 1)
     assert not trouble.value
 
@@ -58,7 +59,7 @@ def check(function: Callable[..., Any], *tensors: mt.Tensor, scattered: bool = F
     inputs = [array.copy() for array in expected]
     run(kernel.loops, expected)
     for target in of_all_widths():
-        text = emit(kernel.loops, target)
+        text = emit(scheduled(kernel.loops, target), target)
         assert scattered or not re.search(r"masked\.(gather|scatter)", text)
         memory = [np.full(array.size + 2 * MARGIN, 1, array.dtype) for array in inputs]
         buffers = [wide[MARGIN : MARGIN + array.size] for wide, array in zip(memory, inputs, strict=True)]
@@ -124,7 +125,7 @@ def test_a_row_at_an_index_is_looked_up_once() -> None:
     """The checks of an index, by `embedding` and `gather`, stand where rows begin: for it, and for a row further on."""
     table, places = numbers(50, 40), numbers(30, dtype=np.int64)
     (kernel,), _ = kernels(lambda i, t: F.layer_norm(F.embedding(i, t), (40,)), places, table)
-    text = emit(kernel.loops, host())
+    text = emit(kernel.scheduled, host())
     assert len(re.findall(r"store i64 .*", text)) == 4 and "llvm.prefetch" in text
     check(lambda i, t: F.layer_norm(F.embedding(i, t), (40,)), places, table)
 

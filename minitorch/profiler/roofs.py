@@ -24,7 +24,7 @@ from ..compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Write
 from ..compiler.runtime import cache, threads
 from ..compiler.runtime.memory import address, pool
 from ..compiler.runtime.steps import GRAIN
-from ..compiler.scheduling.schedules.choice import units
+from ..compiler.scheduling.schedules.choice import scheduled, units
 from ..dtypes import DType, float32
 
 ROUNDS = 2000  # of a loop of multiply-adds, in each of `UNITS`
@@ -56,13 +56,13 @@ def bandwidth(seconds: float) -> float:
     """Bytes per second, read and written, of a copy that is too large for the caches."""
     here = host()
     size = min(COPIED * here.caches[2], MOST_COPIED) // 2 // 4
-    kernel = copy_kernel(size)
+    parts = scheduled(copy_kernel(size), here)
     source, target = pool.array((size,), np.float32), pool.array((size,), np.float32)
     source[:] = 1
     target[:] = 0  # touches the pages
-    (library,) = cache.libraries([emit(kernel, here)], "kernel")
+    (library,) = cache.libraries([emit(parts, here)], "kernel")
     function, table = library.function("kernel"), _table(source, target)
-    extent = units(kernel, here)
+    extent = units(parts)
 
     def copy() -> None:
         table[-1] = 0  # the counter of finished units

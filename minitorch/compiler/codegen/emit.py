@@ -13,47 +13,40 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..loop_ir.loops import LoopKernel
-from ..loop_ir.origins import at_origin
 from ..loop_ir.tree import Procedure, loaded
-from ..scheduling.schedules.choice import Schedule, chosen, parallel_units, scheduled
-from ..scheduling.streaming import streamed
+from ..scheduling.schedules.choice import Scheduled
 from ..target import Target
 from .builder import Builder
 from .instructions import I64
 from .procedures.emitter import Emitter
 from .vector_memory import POINTER, integer
 
+NAME = "kernel"  # of the module, and of the function that is called
 
-def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = (), once: bool = False) -> str:
+
+def emit(parts: Sequence[Scheduled], target: Target, once: bool = False) -> str:
     """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them.
 
     Args:
-        kernel: its nests and buffers.
+        parts: its nests.
         target: the machine that it is made for.
-        own: the user's own schedule of each nest, or None.
         once: emit what fills the arrays of the program when it is loaded, in place of what is run in every call.
     """
-    module = ir.Module(name=kernel.name)
+    module = ir.Module(name=NAME)
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
-    functions: dict[Any, Any] = {}
-    moved = [at_origin(nest) for nest in kernel.nests]
+    functions: dict[int, Any] = {}  # by the identity of the procedure, which nests that are alike share
     found: list[_Part] = []
-    units = parallel_units(kernel, target, own)
-    phases = (0,) * len(units) if once else kernel.phases
-    parts = zip(moved, kernel.parts, streamed(kernel, target), chosen(kernel, target, own), units, phases, strict=True)
-    for (nest, begins), (_, buffers, start), past_caches, steps, count, phase in parts:
-        procedure = scheduled(nest, buffers, steps)
-        arrays, filling, body = loaded(procedure)
-        key = (nest, buffers, past_caches, steps)
-        if count and key not in functions and (filling or not once):
+    for part in parts:
+        arrays, filling, body = loaded(part.procedure)
+        key, buffers = id(part.procedure), part.procedure.buffers
+        if part.units and key not in functions and (filling or not once):
             function = functions[key] = ir.Function(module, kind, f"nest{len(functions)}")
             function.linkage = "internal"
             Emitter(Procedure(buffers, filling if once else body), function, target, arrays).emit()
-        offsets = [begins.get(number, 0) * each.dtype.itemsize for number, each in enumerate(buffers)]
-        units_now = min(count, len(arrays), 1) if once else count
-        found.append(_Part(functions.get(key), start, offsets, len(arrays), units_now, phase))
-    _emit_entry(module, kernel, found, target)
+        offsets = [part.first.get(number, 0) * each.dtype.itemsize for number, each in enumerate(buffers)]
+        units = min(part.units, len(arrays), 1) if once else part.units
+        found.append(_Part(functions.get(key), part.start, offsets, len(arrays), units, 0 if once else part.phase))
+    _emit_entry(module, found, target)
     return str(module)
 
 
@@ -78,16 +71,16 @@ class _Part:
     phase: int
 
 
-def _emit_entry(module: Any, kernel: LoopKernel, parts: Sequence[_Part], target: Target) -> None:
+def _emit_entry(module: Any, parts: Sequence[_Part], target: Target) -> None:
     """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
 
     Behind the buffers are the addresses of the arrays of the program, nest by nest, and two more: of a word that is set
     if an index is out of range, and of one in which all who share a call count the units that are done.
     """
-    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), kernel.name)
+    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), NAME)
     builder = Builder(entry.append_basic_block("entry"), target)
     table, begin, end = entry.args
-    next_array = len(kernel.buffers)
+    next_array = max(part.start + len(part.offsets) for part in parts)
     behind = next_array + sum(part.arrays for part in parts)
     trouble, counter = (
         builder.load(builder.gep(table, [integer(behind + number)], source_etype=POINTER), typ=POINTER)

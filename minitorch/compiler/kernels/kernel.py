@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from ...graph import cost
 from ...graph.cost import in_units
@@ -17,11 +17,11 @@ from ..loop_ir.expressions import Expression, Load
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
 from ..loop_ir.source import source
-from ..loop_ir.tree import Block, Local, Procedure, arrays_read, loaded, mapped
+from ..loop_ir.tree import Block, Local, arrays_read, loaded, mapped
 from ..scheduling import count
 from ..scheduling.count import Packed
 from ..scheduling.nests.split import PARTIAL
-from ..scheduling.schedules.choice import Schedule, chosen, procedures, units
+from ..scheduling.schedules.choice import Schedule, Scheduled, scheduled, units
 from ..target import Target
 from .steps import Listing, Steps
 
@@ -111,12 +111,17 @@ class Kernel(Tabular):
             sum(size * node.dtype.itemsize for node, size in written.items()),
         )
 
-    @property
+    @cached_property
     def operations(self) -> count.Operations:
         """What it computes, as its loops are scheduled: with all that it computes repeatedly."""
         if self.loops is None:
             return count.Operations(sum(map(cost.flops, self.nodes)), sum(map(cost.transcendentals, self.nodes)))
-        return _operations(self.compiled[0], self.target, self.own)
+
+        def packings(number: int) -> dict[str, Packed]:
+            part = self.scheduled[number]
+            return {each.name: each for each in count.packed(part.procedure, part.schedule)}
+
+        return count.operations(self.compiled[0], packings)
 
     @property
     def work_ratio(self) -> float:
@@ -154,24 +159,36 @@ class Kernel(Tabular):
         return loops, tuple(first * size for first, size in zip(origins, sizes, strict=True))
 
     @cached_property
+    def scheduled(self) -> tuple[Scheduled, ...]:
+        """Its nests, and how each runs; none for a call."""
+        return scheduled(self.compiled[0], self.target, self.own) if self.loops else ()
+
+    @property
+    def code(self) -> tuple[Hashable, ...]:
+        """A key that kernels with the same machine code have in common."""
+        return tuple((id(each.procedure), each.start, each.phase, *each.first.items()) for each in self.scheduled)
+
+    @cached_property
     def llvm(self) -> str:
         """The kernel as LLVM IR, which counts buffers from their first element in use; empty for a call."""
-        return emit(self.compiled[0], self.target, self.own) if self.loops else ""
+        return emit(self.scheduled, self.target) if self.loops else ""
 
     @cached_property
     def filling(self) -> str:
         """LLVM IR of what fills the arrays of the program when it is loaded; empty if there are none."""
-        return emit(self.compiled[0], self.target, self.own, once=True) if self.fillings else ""
+        return emit(self.scheduled, self.target, once=True) if self.fillings else ""
 
     @cached_property
     def fillings(self) -> tuple[Filling, ...]:
         """The arrays of the program that are filled once, nest by nest."""
         found = []
-        for one, (_, _, start) in zip(self._procedures, self.compiled[0].parts, strict=True) if self.loops else ():
-            arrays, block, _ = loaded(one)
+        for part in self.scheduled:
+            arrays, block, _ = loaded(part.procedure)
             if arrays:
                 reads = sorted(each for each in arrays_read(block) if isinstance(each, int))
-                constants = tuple((self.buffers[start + each], self.compiled[1][start + each]) for each in reads)
+                constants = tuple(
+                    (self.buffers[part.start + each], self.compiled[1][part.start + each]) for each in reads
+                )
 
                 def numbered(part: Expression, reads: list[int] = reads) -> Expression:
                     return replace(part, buffer=reads.index(part.buffer)) if isinstance(part, Load) else part
@@ -193,15 +210,7 @@ class Kernel(Tabular):
             [True]
             [False]
         """
-        if self.loops is None:
-            return ()
-        schedules = chosen(self.compiled[0], self.target, self.own)
-        made = zip(self._procedures, schedules, strict=True)
-        return tuple(each for one, schedule in made for each in count.packed(one, schedule))
-
-    @property
-    def _procedures(self) -> list[Procedure]:
-        return procedures(self.compiled[0], self.target, self.own)
+        return tuple(each for part in self.scheduled for each in count.packed(part.procedure, part.schedule))
 
     @cached_property
     def assembly(self) -> str:
@@ -211,22 +220,17 @@ class Kernel(Tabular):
     @cached_property
     def units(self) -> int:
         """The number of parts that can run in parallel."""
-        if self.loops is None:
-            return 0
-        return units(self.compiled[0], self.target, self.own)
+        return units(self.scheduled)
 
     @property
     def schedule(self) -> Listing:
         """The rewrites from the definition to the loops that are run, nest by nest."""
-        return Listing(chosen(self.loops, self.target, self.own) if self.loops else ())
+        return Listing([part.schedule for part in self.scheduled], [part.refused for part in self.scheduled])
 
-    @cached_property
+    @property
     def refused(self) -> tuple[str, ...]:
         """Why schedules of the engine's own are not legal for it: of each such nest, the law that is broken."""
-        if self.loops is None:
-            return ()
-        schedules = chosen(self.compiled[0], self.target, self.own)
-        return tuple(reason for each in schedules for reason in getattr(each, "reasons", ()))
+        return tuple(reason for part in self.scheduled for reason in part.refused)
 
     @cached_property
     def steps(self) -> Steps:
@@ -263,14 +267,3 @@ def table_of(kernels: Sequence[Kernel], title: str = "kernel") -> Table:
     """
     head = (title, "kind", "nodes", "read", "written", "FLOPs", "asked for at") if title else ()
     return Table("{:<36} {:<5}{:>6}{:>10}{:>10}{:>9}  {}", [each.cells for each in kernels], head, (0, 6))
-
-
-@lru_cache(256)
-def _operations(loops: LoopKernel, target: Target, own: tuple[Schedule | None, ...]) -> count.Operations:
-    """The operations of some loops, as they are scheduled."""
-
-    def packings(number: int) -> dict[str, Packed]:
-        procedure, schedule = procedures(loops, target, own)[number], chosen(loops, target, own)[number]
-        return {each.name: each for each in count.packed(procedure, schedule)}
-
-    return count.operations(loops, packings)

@@ -84,13 +84,14 @@ def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
         place = max((made[node] for node in kernel.reads if node in made), default=0)
         while place < len(groups) and not is_run[place]:
             place += 1
-        if kernel.loops is None or kernel.flops + kernel.loops.rounds > SMALL:
+        rounds = 0 if kernel.loops is None else kernel.loops.rounds
+        if kernel.loops is None or rounds > SMALL or kernel.flops + rounds > SMALL:
             place = len(groups)
         if place == len(groups):
             groups.append([])
             firsts.append([])
             ends.append(0)
-            is_run.append(bool(kernel.units))
+            is_run.append(kernel.loops is not None and kernel.loops.is_run)
         groups[place].append(kernel)
         firsts[place].append(ends[place])
         ends[place] += kernel.loops.phases[-1] + 1 if kernel.loops else 0

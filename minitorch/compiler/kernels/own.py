@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...errors import ScheduleError
 from ..loop_ir.tree import Allocate, loops, procedure, statements
 from ..scheduling.rewrites import Rewrite, refused
-from ..scheduling.schedules.choice import Own, Schedule, chosen
+from ..scheduling.schedules.choice import Own, Schedule
 from .kernel import Kernel
 
 
@@ -30,7 +30,7 @@ def own_schedule(kernel: Kernel, rewrites: Schedule, nest: int = 0) -> Own:
     lines = ", ".join(dict.fromkeys(str(node.source) for node in kernel.nodes if node.source))
     names: set[str] = set()  # also of loops of one iteration, which are left out: steps may name them
     # The engine's schedules name loops that are left out, too: a step of one may stand here with other steps.
-    vanished = {name for each in chosen(kernel.loops, kernel.target)[nest] for name in _mentioned(each)}
+    vanished = {name for each in replace(kernel, own=()).schedule.nests[nest] for name in _mentioned(each)}
     for number, rewrite in enumerate(rewrites, 1):
         names |= {each.variable.name for each in loops(made.body)}
         names |= {each.local.name for each in statements(made.body) if isinstance(each, Allocate)}

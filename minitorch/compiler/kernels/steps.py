@@ -22,9 +22,9 @@ from ...tables import Table
 from ...tensor import Tensor
 from ..codegen.listing import inner_loops
 from ..loop_ir.source import printed
-from ..loop_ir.tree import Procedure, procedure
+from ..loop_ir.tree import Procedure
 from ..scheduling.rewrites import Rewrite
-from ..scheduling.schedules.choice import Schedule, chosen
+from ..scheduling.schedules.choice import Schedule, applied
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -57,24 +57,26 @@ class Listing(tuple[Rewrite, ...]):
 
     Attributes:
         nests: the schedule of each nest.
+        refused: for each nest, the laws that other schedules of the engine's break.
     """
 
     nests: tuple[Schedule, ...]
+    refused: tuple[tuple[str, ...], ...]
 
-    def __new__(cls, nests: Sequence[Schedule]) -> Listing:
+    def __new__(cls, nests: Sequence[Schedule], refused: Sequence[tuple[str, ...]]) -> Listing:
         """The rewrites of all nests, one after another."""
         made = super().__new__(cls, (rewrite for nest in nests for rewrite in nest))
-        made.nests = tuple(nests)
+        made.nests, made.refused = tuple(nests), tuple(refused)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.nests,)
+        return type(self), (self.nests, self.refused)
 
     def __repr__(self) -> str:
         lines = []
-        for number, nest in enumerate(self.nests):
+        for number, (nest, refused) in enumerate(zip(self.nests, self.refused, strict=True)):
             lines += [f"nest {number}:"] if len(self.nests) > 1 else []
-            lines += [f"# since a schedule is refused: {each}" for each in getattr(nest, "reasons", ())]
+            lines += [f"# since a schedule is refused: {each}" for each in refused]
             lines += list(map(repr, nest)) if nest else ["(the loops as they are defined)"]
         return "\n".join(lines)
 
@@ -99,13 +101,8 @@ class Step:
     def procedures(self) -> tuple[Procedure, ...]:
         """The loops of each nest."""
         assert self.kernel.loops is not None
-        found = []
-        for (nest, buffers, _), schedule in zip(self.kernel.loops.parts, self.kernel.own, strict=True):
-            one = procedure(nest, buffers)
-            for rewrite in schedule or ():
-                one = rewrite(one)
-            found.append(one)
-        return tuple(found)
+        parts = zip(self.kernel.loops.parts, self.kernel.own, strict=True)
+        return tuple(applied(nest, buffers, schedule or ()) for (nest, buffers, _), schedule in parts)
 
     @cached_property
     def source(self) -> str:
@@ -206,7 +203,7 @@ class Steps(Sequence[Step]):
         self._steps: list[Step] = []
         if kernel.loops is None:
             return
-        schedules = chosen(kernel.loops, kernel.target, kernel.own)
+        schedules = kernel.schedule.nests
         done: list[Schedule] = [()] * len(schedules)
         self._add(None, 0, done)
         for nest, schedule in enumerate(schedules):

@@ -160,6 +160,12 @@ class LoopKernel:
         )
 
     @property
+    def is_run(self) -> bool:
+        """Whether a nest of phase 0 has any rows."""
+        firsts = (nest for nest, phase in zip(self.nests, self.phases, strict=True) if not phase)
+        return any(all(row.extent for row in nest.rows) for nest in firsts)
+
+    @property
     def looks_up(self) -> bool:
         """Whether it gathers, so that an index may be out of range."""
         return any(

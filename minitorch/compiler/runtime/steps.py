@@ -21,7 +21,6 @@ from ..kernels.arena import ALIGNMENT
 from ..kernels.kernel import Kernel
 from ..kernels.ledger import Ledger
 from ..kernels.placement import Placement
-from ..loop_ir.loops import LoopKernel
 from . import cache, threads
 from .driver import CONTIGUOUS, WRITEABLE, driver
 from .filling import Filled
@@ -201,10 +200,8 @@ class NativeProgram:
     def __init__(self, ledger: Ledger, call_memory: CallMemory, kept: Container[Node]) -> None:
         kernels = [kernel for kernel in ledger.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
-        alike: dict[
-            tuple[LoopKernel, Any], Kernel
-        ] = {}  # of those with equal loops and schedules, the first is written out
-        alike_to = [alike.setdefault((kernel.compiled[0], kernel.own), kernel) for kernel in loops]
+        alike: dict[tuple[Any, ...], Kernel] = {}  # of those with the same code, the first is written out
+        alike_to = [alike.setdefault(kernel.code, kernel) for kernel in loops]
         texts = (kernel.llvm for kernel in alike_to)
         self._libraries = cache.libraries(texts, "kernel")  # alive as long as the program
         entries = {

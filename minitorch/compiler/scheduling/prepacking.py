@@ -145,8 +145,8 @@ def _check_constant(what: str, procedure: Procedure, local: Local, fills: Block)
         )
 
 
-def prepacked(procedure: Procedure, candidates: Sequence[str]) -> list[str]:
-    """The names of those arrays that can be filled once, and that do not take much more memory than the constants."""
+def prepacked(procedure: Procedure, candidates: Sequence[str]) -> tuple[list[str], Procedure]:
+    """Fill once the arrays that can be, if they do not take much more memory than the constants; with their names."""
     found = []
     for name in candidates:
         try:
@@ -159,7 +159,7 @@ def prepacked(procedure: Procedure, candidates: Sequence[str]) -> list[str]:
         if sum(each.size * each.dtype.itemsize for each in arrays) <= MOST_GROWN * there + LINE * LINE:
             procedure = after
             found.append(name)
-    return found
+    return found, procedure
 
 
 def _nbytes(buffer: Buffer) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import repeat
 
 from ....errors import ScheduleError, ScheduleWarning
 from ....ir import warn_user
 from ...loop_ir.loops import Buffer, LoopKernel, Nest
+from ...loop_ir.origins import at_origin
 from ...loop_ir.tree import Procedure, parallel, procedure
 from ...loop_ir.wellformed import broken
 from ...target import Target
@@ -45,59 +48,82 @@ KNOWING: dict[Callable[..., Schedule | None], tuple[str, ...]] = {
 }
 
 
-class Fallback(tuple[Rewrite, ...]):
-    """A schedule that is taken since one of the engine's own, which knows the nest, is not legal for it.
+@dataclass(frozen=True)
+class Scheduled:
+    """A nest of a kernel, and the way in which it runs.
 
     Attributes:
-        reasons: for each schedule that is not legal, the law that it breaks.
+        nest: what is computed, with indices relative to each buffer's first element in use.
+        schedule: the rewrites.
+        procedure: the loops after them.
+        units: how many parts can run at the same time; 0 if there is nothing to do.
+        refused: for each of the engine's schedules that knows the nest and is not legal for it, the law that it breaks.
+        start: the place of its first buffer in the kernel.
+        first: by buffer, the first element in use, where that is not 0.
+        phase: 0, or the phase that it waits for.
     """
 
-    reasons: tuple[str, ...] = ()
-
-    def __new__(cls, rewrites: Schedule, reasons: tuple[str, ...]) -> Fallback:
-        """The rewrites, with the reasons, of which the user is warned."""
-        warn_user(
-            f"a kernel is slow, since minitorch refuses a schedule of its own: {'; '.join(reasons)}. "
-            "Its results are right. Please report it, with the program",
-            ScheduleWarning,
-        )
-        made = super().__new__(cls, rewrites)
-        made.reasons = reasons
-        return made
+    nest: Nest
+    schedule: Schedule
+    procedure: Procedure
+    units: int
+    refused: tuple[str, ...] = ()
+    start: int = 0
+    first: Mapping[int, int] = field(default_factory=dict)
+    phase: int = 0
 
 
-def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Schedule, ...]:
-    """The schedule of each nest of a kernel: the user's own where there is one, else the engine's."""
-    parts = zip(kernel.parts, streamed(kernel, target), own or (None,) * len(kernel.nests), strict=True)
-    return tuple(
-        schedule_of(nest, buffers, target, past_caches) if schedule is None else schedule
-        for (nest, buffers, _), past_caches, schedule in parts
-    )
+def scheduled(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Scheduled, ...]:
+    """Schedule the nests of a kernel: as the user says where there is a schedule of theirs, else as the engine does."""
+    found = []
+    parts = zip(kernel.parts, kernel.phases, streamed(kernel, target), own or repeat(None), strict=False)
+    for (nest, buffers, start), phase, past_caches, rewrites in parts:
+        moved, first = at_origin(nest)
+        one = schedule_of(moved, buffers, target, past_caches, rewrites)
+        found.append(replace(one, start=start, first=first, phase=phase))
+    return tuple(found)
 
 
 @lru_cache(256)
-def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int]) -> Schedule:
-    """The rewrites for a nest, in code for a target.
+def schedule_of(
+    nest: Nest,
+    buffers: tuple[Buffer, ...],
+    target: Target,
+    past_caches: frozenset[int],
+    own: Schedule | None = None,
+) -> Scheduled:
+    """Schedule a nest, in code for a target.
 
     A schedule is a proposal: the laws of the rewrites and the rules of procedures say whether it is one for this nest.
-    The loops as they are defined are always one. Whatever takes the place of a schedule that is not legal is a
-    `Fallback`.
+    The loops as they are defined are always one. The user is warned of a schedule of the engine's that is not legal.
 
     Args:
         nest: what is computed.
         buffers: its arguments.
         target: the machine that it is made for.
         past_caches: the arguments that it writes past the caches.
+        own: the user's schedule.
     """
     reasons: list[str] = []
-    found = _first_legal(nest, buffers, target, past_caches, reasons)
-    return Fallback(found, tuple(reasons)) if reasons else found
+    if own is not None:
+        schedule, found = own, applied(nest, buffers, own)
+    else:
+        schedule, found = _first_legal(nest, buffers, target, past_caches, reasons)
+    if reasons:
+        warn_user(
+            f"a kernel is slow, since minitorch refuses a schedule of its own: {'; '.join(reasons)}. "
+            "Its results are right. Please report it, with the program",
+            ScheduleWarning,
+        )
+    is_empty = not all(row.extent for row in nest.rows)
+    count = 0 if is_empty else math.prod(each.extent for each in parallel(found))
+    return Scheduled(nest, schedule, found, count, tuple(reasons))
 
 
 def _first_legal(
     nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int], reasons: list[str]
-) -> Schedule:
-    """The first legal one of the engine's schedules for a nest; the reasons against those before are added."""
+) -> tuple[Schedule, Procedure]:
+    """The first legal one of the engine's schedules, and its loops; the reasons against those before are added."""
     if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
         known = {
             "constants": frozenset(number for number, buffer in enumerate(buffers) if buffer.constant),
@@ -106,33 +132,36 @@ def _first_legal(
         for schedule in SCHEDULES:
             options = {name: known[name] for name in KNOWING.get(schedule, ()) if known[name]}
             proposal = schedule(nest, target, past_caches, **options)
-            if proposal is not None and _is_legal(nest, buffers, proposal, reasons):
-                return _prepacked(nest, buffers, proposal)
+            found = None if proposal is None else _legal(nest, buffers, proposal, reasons)
+            if proposal is not None and found is not None:
+                return _prepacked(proposal, found) if known["constants"] else (proposal, found)
     plain = (parallelise(*(row.name for row in nest.rows)),)
-    return plain if _is_legal(nest, buffers, plain, []) else ()
+    found = _legal(nest, buffers, plain, [])
+    return ((), procedure(nest, buffers)) if found is None else (plain, found)
 
 
-def _prepacked(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Schedule:
-    """A schedule that packs constants once, when the program is loaded, and not in every call."""
-    if not any(buffer.constant for buffer in buffers):
-        return schedule
-    packs = [str(each.arguments()["into"]) for each in schedule if each.name == "pack"]
-    return (*schedule, *map(prepack, prepacked(scheduled(nest, buffers, schedule), packs)))
-
-
-def _is_legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule, reasons: list[str]) -> bool:
-    """Whether a schedule can be carried out; if it cannot, the reason is added to the others."""
+def _legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule, reasons: list[str]) -> Procedure | None:
+    """The loops after a schedule; None if it cannot be carried out, and then the reason is added to the others."""
     try:
-        fault = broken(scheduled(nest, buffers, schedule))
+        found = applied(nest, buffers, schedule)
+        fault = broken(found)
     except ScheduleError as error:
         fault = str(error).partition("\n")[0]
-    reasons += [fault] if fault is not None else []
-    return fault is None
+    if fault is None:
+        return found
+    reasons.append(fault)
+    return None
 
 
-@lru_cache(64)
-def scheduled(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Procedure:
-    """The procedure after all steps of a schedule.
+def _prepacked(schedule: Schedule, found: Procedure) -> tuple[Schedule, Procedure]:
+    """A schedule that packs constants once, when the program is loaded, and not in every call."""
+    packs = [str(each.arguments()["into"]) for each in schedule if each.name == "pack"]
+    names, found = prepacked(found, packs)
+    return (*schedule, *map(prepack, names)), found
+
+
+def applied(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Procedure:
+    """The loops of a nest after all steps of a schedule.
 
     Raises:
         ScheduleError: if a step would change what is computed (``MT603``).
@@ -143,26 +172,6 @@ def scheduled(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Pr
     return found
 
 
-def procedures(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> list[Procedure]:
-    """The loops of each nest of a kernel, in the order in which they run."""
-    schedules = chosen(kernel, target, own)
-    return [scheduled(nest, buffers, each) for (nest, buffers, _), each in zip(kernel.parts, schedules, strict=True)]
-
-
-def parallel_units(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> list[int]:
-    """How many parts of each nest of a kernel can be run at the same time; 0 of one that has nothing to do."""
-    schedules = chosen(kernel, target, own)
-    return [_units(nest, buffers, each) for (nest, buffers, _), each in zip(kernel.parts, schedules, strict=True)]
-
-
-@lru_cache(256)
-def _units(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> int:
-    if not all(row.extent for row in nest.rows):
-        return 0
-    return math.prod(each.extent for each in parallel(scheduled(nest, buffers, schedule)))
-
-
-def units(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> int:
+def units(parts: Iterable[Scheduled]) -> int:
     """How many parts a kernel falls into: the range that `begin` and `end` of a call are taken from."""
-    found = zip(parallel_units(kernel, target, own), kernel.phases, strict=True)
-    return sum(count for count, phase in found if not phase)
+    return sum(part.units for part in parts if not part.phase)
