@@ -16,7 +16,7 @@ import numpy as np
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.runtime import cache
 from minitorch.dtypes import float32
-from minitorch.profiler.roofs import ROUNDS, UNITS, flops_text, lanes
+from minitorch_profiler.roofs import ROUNDS, UNITS, flops_text, lanes
 
 FLOAT32, INT8 = "float32", "int8"
 

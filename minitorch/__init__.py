@@ -10,7 +10,7 @@ import math
 from importlib import import_module
 from typing import Any
 
-from . import amp, autograd, backends, debug, dtypes, errors, functional, nn, optim, passes, primitives
+from . import amp, autograd, backends, dtypes, errors, functional, nn, optim, passes, primitives
 from .amp import autocast, get_autocast_dtype, is_autocast_enabled
 from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
 from .autograd.transforms import grad
@@ -56,7 +56,6 @@ _LATER = {
     "load_frozen": "modes.ways_in.frozen_graph",
     "machine": "profiler",
     "profile": "profiler",
-    "profiler": "profiler",
     "save": "export.checkpoints",
 }
 

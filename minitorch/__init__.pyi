@@ -6,13 +6,15 @@ from typing import Any
 
 import minitorch_inspect as inspect
 import minitorch_quantization as quantization
+from minitorch_checking import debug as debug
+from minitorch_profiler.machines import machine as machine
+from minitorch_profiler.profile import profile as profile
 from minitorch_xla import sharding as sharding
 
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
 from . import data as data
-from . import debug as debug
 from . import dtypes as dtypes
 from . import errors as errors
 from . import export as export
@@ -246,8 +248,6 @@ from .modes.ways_in.session import Session as Session
 from .nn.functional.activations import log_softmax as log_softmax
 from .nn.functional.activations import relu as relu
 from .nn.functional.activations import softmax as softmax
-from .profiler.machines import machine as machine
-from .profiler.profile import profile as profile
 from .tensor import Tensor as Tensor
 
 __version__: str

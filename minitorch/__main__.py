@@ -74,9 +74,7 @@ def _cache(options: argparse.Namespace) -> None:
 
 
 def _machine(options: argparse.Namespace) -> None:
-    from .profiler import machine
-
-    here = machine(again=options.again)
+    here = load("minitorch_profiler").machine(again=options.again)
     print_json(asdict(here)) if options.json else print(here)
 
 

@@ -19,8 +19,10 @@ ENGINE = __name__.partition(".")[0]
 BESIDE = {  # public names of modules, from `minitorch` on
     "classroom": "minitorch_grading",
     "course": "minitorch_course",
+    "debug": "minitorch_checking.debug",
     "export.onnx_backend": "minitorch_onnx.backend",
     "inspect": "minitorch_inspect",
+    "profiler": "minitorch_profiler",
     "quantization": "minitorch_quantization",
     "sharding": "minitorch_xla.sharding",
 }
@@ -31,6 +33,7 @@ PACKAGES = (
     "minitorch_grading",
     "minitorch_inspect",
     "minitorch_onnx",
+    "minitorch_profiler",
     "minitorch_quantization",
     "minitorch_xla",
 )

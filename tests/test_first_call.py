@@ -11,7 +11,7 @@ from minitorch.packages import PACKAGES
 
 # Looking at programs, checking and measuring them, reading and writing files: loaded when somebody asks for it.
 NOT_NEEDED = (
-    "data", "export", "profiler",
+    "data", "export",
     "modes.tracing.breakeven", "modes.tracing.folding", "modes.ways_in.frozen", "modes.ways_in.frozen_graph",
 )  # fmt: skip
 OTHERS = ("jax", "torch", "scipy", "matplotlib", "IPython", "tqdm", "asyncio", "multiprocessing", "unittest")

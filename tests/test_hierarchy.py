@@ -16,10 +16,10 @@ from minitorch.compiler.codegen.host import host
 from minitorch.compiler.runtime import memory
 from minitorch.compiler.runtime.memory import address
 from minitorch.compiler.target import TARGETS
-from minitorch.profiler import hierarchy
-from minitorch.profiler.hierarchy import LINE, Level
 from minitorch_inspect.plots import hierarchy as plots
 from minitorch_inspect.plots.plot import MISSING
+from minitorch_profiler import hierarchy
+from minitorch_profiler.hierarchy import LINE, Level
 
 LEVELS = (
     Level("registers", 512, 5e11, 0.0, 0),

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import minitorch as mt
 import minitorch.nn.functional as F
-from minitorch import debug
 from minitorch.backends import get, llvm
 from minitorch.compiler.kernels import merge
 from minitorch.compiler.runtime import driver
@@ -24,6 +23,7 @@ from minitorch.compiler.runtime.memory import pool
 from minitorch.graph import Graph
 from minitorch.modes.tracing.recording import Program
 from minitorch.passes import lowered
+from minitorch_checking import debug
 from tests import graphs as random_graphs
 from tests.graphs import assert_close
 

@@ -14,7 +14,7 @@ from minitorch.__main__ import main
 from minitorch.errors import NonFiniteError, ObserverError
 from minitorch.interpreters import Recorder, current_observer
 from minitorch.nn import functional as F
-from minitorch.profiler import Machine, Profile, machines, roofs
+from minitorch_profiler import Machine, Profile, machines, roofs
 
 from .programs import classifier
 

@@ -42,7 +42,7 @@ from minitorch.compiler.scheduling.analysis import dependences
 from minitorch.compiler.scheduling.rewrite import NEW
 from minitorch.dtypes import int64
 from minitorch.errors import ScheduleError
-from minitorch.profiler.machines import Machine
+from minitorch_profiler.machines import Machine
 
 from .graphs import assert_close
 from .procedures import arguments, random_procedure, random_rewrite, run

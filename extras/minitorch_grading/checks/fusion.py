@@ -359,8 +359,8 @@ READINGS: dict[str, tuple[str, str | float, dict[str, Any]]] = {
 
 def picture() -> Any:
     """Draw the roofline of six kernels on a machine that does not exist."""
-    from minitorch.profiler import Machine
     from minitorch_inspect.plots.roofline import RooflineRow, roofline_of
+    from minitorch_profiler import Machine
 
     rows = []
     for name, (done, moved, took) in DRAWN.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitorch.compiler.codegen.host import host
 from minitorch.graph.cost import in_units
-from minitorch.profiler.hierarchy import Level, hierarchy
+from minitorch_profiler.hierarchy import Level, hierarchy
 
 from .. import colours
 from .plot import Plot, bar, duration, footnote

@@ -12,9 +12,9 @@ from minitorch.backends.interpret import Interpreted
 from minitorch.functional.creation import ones
 from minitorch.graph.cost import in_units
 from minitorch.modes import jit
-from minitorch.profiler import Machine, machine, profile
-from minitorch.profiler.rows import Row
-from minitorch.profiler.tables import shares
+from minitorch_profiler import Machine, machine, profile
+from minitorch_profiler.rows import Row
+from minitorch_profiler.tables import shares
 
 from .. import colours
 from .plot import Plot, bar, duration, footnote, jitted, place, plain_ticks, short, tidy, write

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from time import perf_counter, process_time
 
-from .. import dtypes
-from ..tables import Table, Tabular
+from minitorch import dtypes
+from minitorch.tables import Table, Tabular
 
 FORMAT = "minitorch machine 2"  # the number is the format's
 TYPES = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int32, dtypes.int64)
@@ -91,8 +91,8 @@ _known: dict[int, Machine] = {}  # by the number of threads
 
 
 def _remembered(threads: int, again: bool) -> Machine:
-    from ..compiler.codegen.host import host
-    from ..compiler.runtime import cache as code_cache  # loads LLVM
+    from minitorch.compiler.codegen.host import host
+    from minitorch.compiler.runtime import cache as code_cache  # loads LLVM
 
     about = (FORMAT, platform.node(), host(), threads)
     key = hashlib.sha256(repr(about).encode()).digest()
@@ -125,8 +125,9 @@ def read(content: bytes) -> Machine | None:
 
 def measure() -> Machine:
     """Measure now, in about a second: the best of some rounds, as other programs may disturb."""
-    from ..compiler.codegen.host import host  # loads LLVM
-    from ..compiler.runtime.threads import get_num_threads
+    from minitorch.compiler.codegen.host import host  # loads LLVM
+    from minitorch.compiler.runtime.threads import get_num_threads
+
     from .roofs import bandwidth, flop_rate
 
     target = host()
@@ -159,7 +160,7 @@ def machine(again: bool = False) -> Machine:
         >>> here.bandwidth > 0 and here.flops["float32"] > 0
         True
     """
-    from ..compiler.runtime.threads import get_num_threads
+    from minitorch.compiler.runtime.threads import get_num_threads
 
     threads = get_num_threads()
     if again or threads not in _known:

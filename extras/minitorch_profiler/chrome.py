@@ -14,7 +14,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..interpreters import Recorder
+from minitorch.interpreters import Recorder
+
 from .rows import TIMED, label, works
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..tables import Table
+from minitorch.tables import Table
+
 from .machines import Machine
 from .rows import Row
 

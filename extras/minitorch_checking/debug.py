@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import BY_NUMPY, DType
-from .errors import NonFiniteError
-from .interpreters import block, callback, current_staging, is_rehearsal, observing
-from .ir import Node, Primitive, Source, Spec
-from .nn import Module
-from .packages import load
-from .tensor import Tensor
-from .tree import flatten, unflatten
+from minitorch.dtypes import BY_NUMPY, DType
+from minitorch.errors import NonFiniteError
+from minitorch.interpreters import block, callback, current_staging, is_rehearsal, observing
+from minitorch.ir import Node, Primitive, Source, Spec
+from minitorch.nn import Module
+from minitorch.tensor import Tensor
+from minitorch.tree import flatten, unflatten
 
 Array = np.ndarray[Any, Any]
 
@@ -192,7 +191,7 @@ def breakpoint() -> None:
         tensor([3., 3.])
         >>> del os.environ["PYTHONBREAKPOINT"]
     """
-    debugger = load("minitorch_checking.debugger")
+    from . import debugger
 
     frame = sys._getframe(1)
     staging = current_staging()

@@ -8,8 +8,9 @@ from os import PathLike
 from time import perf_counter_ns
 from typing import Generic, TypeVar
 
-from ..interpreters import Recorder, block, observing
-from ..tables import Table, Tabular
+from minitorch.interpreters import Recorder, block, observing
+from minitorch.tables import Table, Tabular
+
 from . import chrome, tables
 from .machines import Machine, machine
 from .rows import TIMED, Row, rows

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from ..compiler.codegen.builder import Builder
-from ..compiler.codegen.emit import emit
-from ..compiler.codegen.host import host
-from ..compiler.codegen.instructions import I64, PRIMITIVES, computed_type, constant, multiply_add
-from ..compiler.codegen.vector_memory import POINTER, integer
-from ..compiler.loop_ir.expressions import Load, computed_in
-from ..compiler.loop_ir.index import Variable, variable
-from ..compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Write
-from ..compiler.runtime import cache, threads
-from ..compiler.runtime.memory import address, pool
-from ..compiler.runtime.steps import GRAIN
-from ..compiler.scheduling.schedules.choice import scheduled, units
-from ..dtypes import DType, float32
+from minitorch.compiler.codegen.builder import Builder
+from minitorch.compiler.codegen.emit import emit
+from minitorch.compiler.codegen.host import host
+from minitorch.compiler.codegen.instructions import I64, PRIMITIVES, computed_type, constant, multiply_add
+from minitorch.compiler.codegen.vector_memory import POINTER, integer
+from minitorch.compiler.loop_ir.expressions import Load, computed_in
+from minitorch.compiler.loop_ir.index import Variable, variable
+from minitorch.compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Write
+from minitorch.compiler.runtime import cache, threads
+from minitorch.compiler.runtime.memory import address, pool
+from minitorch.compiler.runtime.steps import GRAIN
+from minitorch.compiler.scheduling.schedules.choice import scheduled, units
+from minitorch.dtypes import DType, float32
 
 ROUNDS = 2000  # of a loop of multiply-adds, in each of `UNITS`
 UNITS = 64

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.codegen.host import host
-from ..compiler.runtime import cache
-from ..compiler.runtime.memory import address, main_memory
-from ..compiler.target import Target
-from ..dtypes import float32
+from minitorch.compiler.codegen.host import host
+from minitorch.compiler.runtime import cache
+from minitorch.compiler.runtime.memory import address, main_memory
+from minitorch.compiler.target import Target
+from minitorch.dtypes import float32
+
 from .roofs import UNITS, flops_text, lanes, shortest
 
 SECONDS = 0.02  # for one number; raising it finds a quieter moment

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import BY_NUMPY
-from ..graph import Graph, cost
-from ..interpreters import ArrayMeta, Operation, Recorder
-from ..ir import INPUT, Node, Source, Spec
+from minitorch.dtypes import BY_NUMPY
+from minitorch.graph import Graph, cost
+from minitorch.interpreters import ArrayMeta, Operation, Recorder
+from minitorch.ir import INPUT, Node, Source, Spec
 
 TIMED = ("operation", "node", "kernel")  # events that compute
 
