@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import minitorch as mt
-from minitorch.interpreters import current, current_observer
+from minitorch.interpreters import current, current_watcher
 
 # How to make a block, and what there is to see of it.
 BLOCKS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
@@ -18,9 +18,9 @@ BLOCKS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "enable_grad": (mt.enable_grad, lambda: not mt.is_grad_enabled()),
     "set_grad_enabled": (lambda: mt.set_grad_enabled(False), mt.is_grad_enabled),
     "autocast": (lambda: mt.autocast("cpu"), lambda: not mt.is_autocast_enabled()),
-    "lazy": (mt.lazy, lambda: not current().records),
-    "check_nan": (mt.debug.check_nan, lambda: current_observer() is None),
-    "profile": (mt.profile, lambda: current_observer() is None),
+    "lazy": (mt.lazy, lambda: current().recording is None),
+    "check_nan": (mt.debug.check_nan, lambda: current_watcher() is None),
+    "profile": (mt.profile, lambda: current_watcher() is None),
 }
 
 

@@ -12,9 +12,10 @@ import pytest
 import minitorch as mt
 from minitorch.__main__ import main
 from minitorch.errors import NonFiniteError, ObserverError
-from minitorch.interpreters import Recorder, current_observer
+from minitorch.interpreters import current_watcher
 from minitorch.nn import functional as F
 from minitorch_profiler import Machine, Profile, machines, roofs
+from minitorch_profiler.recorder import Recorder
 
 from .programs import classifier
 
@@ -124,7 +125,7 @@ def test_results_are_the_same_and_the_parts_of_the_time_add_up(backend):
     with mt.profile() as p:
         np.testing.assert_array_equal(f(TABLE).numpy(), expected)
         f(TABLE[:5])
-    assert current_observer() is None
+    assert current_watcher() is None
     parts = (p.kernels, p.dispatch, p.tracing, p.compiling, p.outside)
     assert all(part >= 0 for part in parts) and sum(parts) == pytest.approx(p.total)
     assert p.kernels == pytest.approx(sum(row.seconds for row in p.rows()))

@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch.dtypes import BY_NUMPY, DType
 from minitorch.errors import NonFiniteError
-from minitorch.interpreters import block, callback, current_staging, is_rehearsal, observing
+from minitorch.interpreters import Watcher, block, callback, current_staging, watching
 from minitorch.ir import Node, Primitive, Source, Spec
 from minitorch.nn import Module
 from minitorch.tensor import Tensor
@@ -30,8 +30,10 @@ def _has(test: Callable[[Array], Array], array: Array) -> bool:
     return bool(BY_NUMPY[array.dtype].is_floating_point and np.any(test(array)))
 
 
-class _NonFinite:
-    """The observer of `check_nan`."""
+class _NonFinite(Watcher):
+    """The watcher of `check_nan`."""
+
+    name = "mt.debug.check_nan"
 
     def __init__(self, infinities: bool) -> None:
         self.infinities = infinities
@@ -40,7 +42,9 @@ class _NonFinite:
         """Whether a result of a compiled kernel has a NaN or an infinity."""
         return _has(np.isnan, array) or (self.infinities and _has(np.isinf, array))
 
-    def __call__(self, primitive: Primitive, inputs: Sequence[Array], array: Array, source: Source | None) -> None:
+    def computed(self, primitive: Primitive, operands: Sequence[Array], value: Array, source: Source | None) -> None:
+        """Raise an error if this operation made the value's first NaN or infinity."""
+        inputs, array = operands, value
         dtype = BY_NUMPY[array.dtype]
         if not dtype.is_floating_point or not inputs:
             return
@@ -87,7 +91,7 @@ def check_nan(infinities: bool = True) -> Iterator[None]:
         Traceback (most recent call last):
         minitorch.errors.NonFiniteError: MT501: log made 1 NaN among 2 values of f32[2]...
     """
-    with observing(_NonFinite(infinities)):
+    with watching(_NonFinite(infinities)):
         yield
 
 
@@ -195,10 +199,8 @@ def breakpoint() -> None:
 
     frame = sys._getframe(1)
     staging = current_staging()
-    if is_rehearsal():
-        return
     if staging is None:
-        debugger.stop_in(frame)
+        callback(lambda _: debugger.stop_in(frame), [])
         return
     # A traced tensor may not be kept alive, so each is left out, and its value put in when it exists. One
     # of another recording, such as a graph that was defined in an earlier cell of a notebook, has none, and stays.

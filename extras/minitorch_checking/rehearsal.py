@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.interpreters import Reads, rehearsing
+from minitorch.dtypes import DType
+from minitorch.interpreters import Eager, Handle, Layer, on_top
+from minitorch.ir import Primitive
 from minitorch.modes.guards.kinds import How, kind_of
 from minitorch.modes.guards.watch import Watch
 from minitorch.modes.objects.outcome import Outcome, contents, outcome_of
@@ -46,38 +48,51 @@ class Rehearsed:
     error: Exception | None = None
 
 
-class _Before(Reads):
+class _Before(Layer):
     """The values of tensors before operations changed them; of written memory, the tensor that owns it."""
-
-    rehearses = True
 
     def __init__(self) -> None:
         self.values: dict[int, tuple[weakref.ref[Tensor], Array, int]] = {}
         self.gradients: dict[int, tuple[weakref.ref[Tensor], Tensor | None]] = {}
         self._new: dict[int, weakref.ref[Tensor]] = {}
 
-    def note(self, tensors: Any) -> None:
-        """Reads change nothing."""
-
-    def made(self, tensor: Tensor) -> None:
+    def _made(self, tensor: Tensor) -> Tensor:
         """A new tensor has no earlier value."""
         if tensor._view is None:
             self._new[id(tensor)] = weakref.ref(tensor)
+        return tensor
+
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Apply a primitive."""
+        return self._made(self.below.bind(primitive, inputs, params))
+
+    def number(self, value: bool | int | float, dtype: DType) -> Tensor:
+        """Return a constant."""
+        return self._made(self.below.number(value, dtype))
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a compiled function as what it was compiled from."""
+        return function.inlined(args, kwargs)
+
+    def callback(self, function: Callable[[list[Array]], None], tensors: Sequence[Tensor]) -> None:
+        """Do nothing: what is printed, for example, cannot be undone."""
 
     def _knows(self, tensor: Tensor, known: Mapping[int, tuple[weakref.ref[Tensor], Any]] | Mapping[int, Any]) -> bool:
         new, found = self._new.get(id(tensor)), known.get(id(tensor))
         return (new is not None and new() is tensor) or (found is not None and found[0]() is tensor)
 
-    def written(self, tensor: Tensor, value: Tensor) -> None:
-        """Put a value aside."""
+    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
+        """Put a value aside, and write into the tensor."""
         root = tensor._root
         if not self._knows(root, self.values):
             self.values[id(root)] = weakref.ref(root), np.array(on_host(root), order="K"), root._version
+        return self.below.assign(tensor, value)
 
-    def gradient(self, tensor: Tensor) -> None:
-        """Put a gradient aside."""
+    def set_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
+        """Put a gradient aside, and assign another one."""
         if not self._knows(tensor, self.gradients):
             self.gradients[id(tensor)] = weakref.ref(tensor), tensor._grad
+        self.below.set_grad(tensor, grad)
 
     def gradient_of(self, tensor: Tensor) -> Tensor | None:
         """The gradient that a tensor had before."""
@@ -143,7 +158,7 @@ class Rehearsal:
         before = _Before()
         with _as_they_were([*tensors, *self._outside]):
             try:
-                with rehearsing(before):
+                with on_top(before, Eager()):
                     leaves = [tensors[leaf.position] if type(leaf) is Argument else leaf for leaf in self._leaves]
                     whole = Whole(leaves)
                     args, kwargs = whole.build(self._structure)

@@ -22,7 +22,7 @@ from minitorch.dtypes import BY_NUMPY
 from minitorch.errors import MismatchError
 from minitorch.export import safetensors
 from minitorch.graph import Graph
-from minitorch.interpreters import current_observer
+from minitorch.interpreters import current_watcher
 from minitorch.ir import Node, Spec
 
 from .bisect import Culprit, bisect
@@ -153,8 +153,8 @@ class Shadowed:
             return found, guards.broken()
 
         try:
-            # An observer has to be called in this process.
-            is_apart = hasattr(compiled, "allocate") and current_observer() is None
+            # A watcher has to be called in this process.
+            is_apart = hasattr(compiled, "allocate") and current_watcher() is None
             found, broken = isolated(run, patience) if is_apart else run()
         except ChildDiedError as error:
             return None, str(error)

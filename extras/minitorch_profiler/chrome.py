@@ -14,8 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from minitorch.interpreters import Recorder
-
+from .recorder import Recorder
 from .rows import TIMED, label, works
 
 
@@ -27,7 +26,7 @@ def events(recorder: Recorder, live: Sequence[tuple[float, int]]) -> Iterator[di
         yield {"ph": "M", "name": name, "cat": "__metadata", "ts": 0, **where, "args": {"name": text}}
     for begin, end, kind, what in recorder.events:
         if kind not in TIMED:
-            yield _complete(recorder, begin, end, str(what), kind, where, {})
+            yield _complete(recorder, begin, end, str(getattr(what, "name", what)), kind, where, {})
     for begin, end, _, work in works(recorder):
         arguments = {
             "lines": label(work.sources),

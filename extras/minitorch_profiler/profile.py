@@ -8,11 +8,12 @@ from os import PathLike
 from time import perf_counter_ns
 from typing import Generic, TypeVar
 
-from minitorch.interpreters import Recorder, block, observing
+from minitorch.interpreters import block, watching
 from minitorch.tables import Table, Tabular
 
 from . import chrome, tables
 from .machines import Machine, machine
+from .recorder import Recorder
 from .rows import TIMED, Row, rows
 
 T = TypeVar("T")
@@ -230,7 +231,7 @@ def profile() -> Iterator[Profile]:
     """
     recorder = Recorder()
     result = Profile(recorder)
-    with observing(recorder):
+    with watching(recorder):
         try:
             yield result
         finally:

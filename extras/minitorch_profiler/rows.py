@@ -11,8 +11,9 @@ import numpy as np
 
 from minitorch.dtypes import BY_NUMPY
 from minitorch.graph import Graph, cost
-from minitorch.interpreters import ArrayMeta, Operation, Recorder
 from minitorch.ir import INPUT, Node, Source, Spec
+
+from .recorder import ArrayMeta, Operation, Recorder
 
 TIMED = ("operation", "node", "kernel")  # events that compute
 
@@ -86,7 +87,8 @@ class Row:
 
 def works(recorder: Recorder) -> Iterator[tuple[int, int, Any, Work]]:
     """Every run of an operation, node or kernel: begin, end, name, and its work."""
-    nodes = {node: each for graph in recorder.graphs.values() for node, each in _of_graph(graph)}
+    graphs = {id(what): what for _, _, _, what in recorder.events if isinstance(what, Graph)}
+    nodes = {node: each for graph in graphs.values() for node, each in _of_graph(graph)}
     operations: dict[tuple[Any, ...], Work] = {}
     kernels: dict[int, Work] = {}
     for begin, end, kind, what in recorder.events:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AutogradError
-from ..interpreters import current, current_staging, readers, set_grad_enabled, twin
+from ..interpreters import current, current_staging, set_grad_enabled, twin
 from ..primitives import add, cast, constant, reshape
 from ..tensor import Tensor, on_host
 from .tape import LeafHooks, key_of, propagate
@@ -45,8 +45,7 @@ def _seed(root: Tensor, gradient: Tensor | None) -> Tensor:
 
 def get_grad(tensor: Tensor) -> Tensor | None:
     """``tensor.grad``, at this point of the program."""
-    staging = current_staging()
-    return tensor._grad if staging is None else staging.grad_of(tensor)
+    return current().grad_of(tensor)
 
 
 def set_grad(tensor: Tensor, gradient: Tensor | None) -> None:
@@ -60,13 +59,7 @@ def set_grad(tensor: Tensor, gradient: Tensor | None) -> None:
             why="there is one derivative for each element, of the same type",
             fix="assign a gradient of the tensor's shape and type, or None",
         )
-    staging = current_staging()
-    if staging is None:
-        for reads in readers(current()):
-            reads.gradient(tensor)
-        tensor._grad = gradient
-    else:
-        staging.set_grad(tensor, gradient)
+    current().set_grad(tensor, gradient)
 
 
 def backward(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph
-from ..interpreters import Observer, Recorder, current_observer, run_silently, settled
+from ..interpreters import Watcher, current_watcher, run_silently, settled
 from ..ir import INPUT, Node
 from ..primitives import Literal
 from ..primitives import constant as CONSTANT
@@ -55,16 +55,13 @@ class Interpreted:
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
         """Run the program. The results are new arrays, even where an input might be overwritten."""
-        observer = current_observer()
+        watcher = current_watcher()
         values: list[Any] = [*arrays, *self.initial]
-        if observer is None:
+        if watcher is None:
             run_silently(self._run, values)
-        elif isinstance(observer, Recorder):
-            observer.graphs[id(self.graph)] = self.graph
-            with observer.span("call", self.graph.name):
-                run_silently(self._run_timed, values, observer)
         else:
-            run_silently(self._run_observed, values, observer)
+            with watcher.span("call", self.graph):
+                run_silently(self._run_watched, values, watcher)
         return [
             np.array(values[slot], order="C") if copied else np.asarray(values[slot], order="C")
             for slot, copied in zip(self.outputs, self.copied, strict=True)
@@ -86,22 +83,15 @@ class Interpreted:
                     error.add_note(f"in {node.primitive.name}: {node.spec}, recorded at {node.source}")
             raise
 
-    def _run_observed(self, values: list[Any], observer: Observer) -> None:
-        for (function, arguments, result, _, dead), node in zip(self.program, self.nodes, strict=True):
-            operands = [values[slot] for slot in arguments]
-            values[result] = value = settled(function(*operands), node.primitive)
-            observer(node.primitive, operands, value, node.source)
-            for slot in dead:
-                values[slot] = None
-
-    def _run_timed(self, values: list[Any], recorder: Recorder) -> None:
+    def _run_watched(self, values: list[Any], watcher: Watcher) -> None:
         for (function, arguments, result, _, dead), node in zip(self.program, self.nodes, strict=True):
             operands = [values[slot] for slot in arguments]
             begin = perf_counter_ns()
             values[result] = value = settled(function(*operands), node.primitive)
-            recorder.add(begin, "node", node)
+            watcher.ran(begin, "node", node)
+            watcher.computed(node.primitive, operands, value, node.source)
             if value.base is None:
-                recorder.made(value)
+                watcher.made(value)
             del operands, value  # the last references: memory is freed here
             for slot in dead:
                 values[slot] = None

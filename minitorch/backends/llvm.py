@@ -29,9 +29,9 @@ from ..compiler.runtime.steps import Access, Call, CallMemory, KernelRun, Memory
 from ..compiler.scheduling.schedules.choice import Own
 from ..compiler.target import Target
 from ..graph import Graph
-from ..interpreters import Observer, Recorder, current_observer
+from ..interpreters import Watcher, current_watcher
 from ..ir import Node
-from .interpret import Interpreted, refusal
+from .interpret import refusal
 
 Array = np.ndarray[Any, Any]
 
@@ -66,7 +66,6 @@ class Compiled:
         self.ledger = ledger_of(graph, target or host(), without, own)
         self.graph = graph = self.ledger.graph
         self.placement = place(graph, self.ledger.kernels, updates, donated)
-        self._interpreted: Interpreted | None = None
         self._cautious: Compiled | None = None
         bases = list(map(output_base, graph.outputs))
         over = {bases[output] for output in self.placement.overwritten}
@@ -115,12 +114,12 @@ class Compiled:
             arrays: the inputs.
             overwrite: whether outputs may be written into inputs; not if these share memory with other inputs.
         """
-        observer = current_observer()
-        if isinstance(observer, Recorder):
-            with observer.span("call", self.graph.name):
-                return self._timed(arrays, overwrite, observer)
-        if observer is not None:
-            return self._watched(arrays, observer)
+        watcher = current_watcher()
+        if watcher is not None:
+            if not watcher.times:
+                return run_watched(self.ledger, arrays, by_machine, watcher)
+            with watcher.span("call", self.graph.name):
+                return self._timed(arrays, overwrite, watcher)
         if self.placement.overwritten and not overwrite:
             return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
@@ -159,21 +158,14 @@ class Compiled:
                 self._cautious.allocate(self._call_memory.new)
         return self._cautious(arrays)
 
-    def _watched(self, arrays: Sequence[Array], observer: Observer) -> list[Array]:
-        """Run under an observer: node by node, or only the kernels whose results it suspects."""
-        if hasattr(observer, "suspects"):
-            return run_watched(self.ledger, arrays, by_machine, observer)
-        self._interpreted = self._interpreted or Interpreted(self.graph)
-        return self._interpreted(arrays)
-
-    def _timed(self, arrays: Sequence[Array], overwrite: bool, recorder: Recorder) -> list[Array]:
-        """Run kernel by kernel, and note the times and the memory of the call."""
+    def _timed(self, arrays: Sequence[Array], overwrite: bool, watcher: Watcher) -> list[Array]:
+        """Run kernel by kernel, and tell the times and the memory of the call."""
         if self.placement.overwritten and not overwrite:
             return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
         everything = [*arrays, *written, self._call_memory.make_arena()]
         for array in everything[len(arrays) :] if self.arena_bytes else written:
-            recorder.made(array)
+            watcher.made(array)
         memory = self._call_memory.memory(everything)
         known = handles(everything)
         places = (ctypes.c_int64 * len(memory))()
@@ -182,9 +174,9 @@ class Compiled:
         for kernel, step, dead in self._program.one_by_one:
             begin = perf_counter_ns()
             step.run(memory, places)
-            recorder.add(begin, "kernel", kernel)
+            watcher.ran(begin, "kernel", kernel)
             if isinstance(step, Call):
-                recorder.made(memory[step.place])
+                watcher.made(memory[step.place])
             for freed in dead:
                 memory[freed] = None
         return [output.of(memory) for output in self._outputs]

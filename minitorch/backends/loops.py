@@ -19,8 +19,8 @@ from ..compiler.kernels.ledger import Ledger, ledger_of
 from ..compiler.runtime.alone import Known, by_python, run_alone, run_watched
 from ..compiler.scheduling.schedules.choice import Own
 from ..graph import Graph
-from ..interpreters import Recorder, current_observer
-from .interpret import Interpreted, refusal
+from ..interpreters import Watcher, current_watcher
+from .interpret import refusal
 
 Array = np.ndarray[Any, Any]
 
@@ -32,30 +32,28 @@ class Evaluated:
         self.ledger: Ledger = ledger_of(graph, host(), without, own)
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
-        """Run the kernels; node by node under an observer of values. The results are always new arrays."""
-        observer = current_observer()
-        if observer is None:
+        """Run the kernels. The results are always new arrays."""
+        watcher = current_watcher()
+        if watcher is None:
             try:
                 return run_alone(self.ledger, arrays, by_python)
             except (IndexError, ValueError) as error:
                 raise refusal(self.ledger.graph, arrays, str(error)) from None
-        if isinstance(observer, Recorder):
-            with observer.span("call", self.ledger.graph.name):
-                return run_alone(self.ledger, arrays, _timed(observer))
-        if hasattr(observer, "suspects"):
-            return run_watched(self.ledger, arrays, by_python, observer)
-        return Interpreted(self.ledger.graph)(arrays)
+        if not watcher.times:
+            return run_watched(self.ledger, arrays, by_python, watcher)
+        with watcher.span("call", self.ledger.graph.name):
+            return run_alone(self.ledger, arrays, _timed(watcher))
 
 
-def _timed(recorder: Recorder) -> Callable[[Kernel, Known], None]:
-    """Run a kernel, and note its time and its new memory."""
+def _timed(watcher: Watcher) -> Callable[[Kernel, Known], None]:
+    """Run a kernel, and tell its time and its new memory."""
 
     def run(kernel: Kernel, known: Known) -> None:
         begin = perf_counter_ns()
         by_python(kernel, known)
-        recorder.add(begin, "kernel", kernel)
+        watcher.ran(begin, "kernel", kernel)
         for node in kernel.made:
-            recorder.made(known[node])
+            watcher.made(known[node])
 
     return run
 

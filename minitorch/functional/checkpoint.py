@@ -8,10 +8,11 @@ from typing import Any
 from .. import primitives as P
 from ..autograd import no_grad
 from ..autograd.recompute import Recomputation, recorded_since
-from ..interpreters import autocasting, current_autocast, current_staging, is_grad_enabled, noting
+from ..interpreters import autocasting, current_autocast, current_staging, is_grad_enabled, on_top
 from ..tensor import TapeEntry, Tensor, next_serial
 from ..tree import flatten, unflatten
 from .generator import default_generator
+from .reads import Reads
 
 __all__ = ["checkpoint"]
 
@@ -51,7 +52,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     mode = current_autocast()
     state, draws = default_generator.get_state(), default_generator.draws()
     first = next_serial()
-    with noting() as reads, autocasting(mode):  # with casts of its own, which the second time makes again
+    reads = Reads()
+    with on_top(reads), autocasting(mode):  # with casts of its own, which the second time makes again
         result = function(*args, **kwargs)
     draws_numbers = default_generator.draws() != draws
     entries = recorded_since(_tensors(result), first)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from .. import primitives as P
 from ..dtypes import bool_
 from ..errors import AutogradError, DTypeError, ShapeError, TracingError
-from ..interpreters import current, current_staging, is_grad_enabled, readers, set_grad_enabled
+from ..interpreters import current, current_staging, is_grad_enabled, set_grad_enabled
 from ..ir import Shape, user_source
 from ..primitives.movement import folded, inverse_permutation, on_diagonal, windows_overlap
 from ..tensor import Tensor, note_write
@@ -50,8 +50,6 @@ def assign(tensor: Tensor, value: Tensor, what: str = "an in-place write") -> Te
                 view = target._view
                 value = _WRITE_BACK[view.primitive](view.base, value, **view.params)
                 target = view.base
-        for reads in readers(current()):
-            reads.written(target, value)
         handle = current().assign(target, value)
     finally:
         set_grad_enabled(previous)

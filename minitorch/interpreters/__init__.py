@@ -20,35 +20,47 @@ from .autocast import (
 from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .blocks import block, decorated
 from .broadcasting import broadcast_shapes, expand_operands
-from .eager import Eager, Observed, Observer, check_writeable, settled
-from .observing import current_observer, current_recorder, for_one_line, observing
+from .eager import Eager, check_writeable, explained, settled
 from .provenance import Trace, leaked, made_by, origins, origins_text
-from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
-from .recorder import ArrayMeta, Operation, Recorder, Timed
-from .staging import Callback, Captured, Span, Staging, current_staging, not_copied
-from .state import Autocast, Handle, Interpreter, current, interpreting, is_grad_enabled, run_silently, set_grad_enabled
-from .views import ArgumentLayout, is_contiguous, layout_text, may_share, memory_owner, reshape_is_view, visible_strides
+from .staging import Callback, Captured, Span, Staging, not_copied
+from .state import (
+    Autocast,
+    Handle,
+    Interpreter,
+    current,
+    current_staging,
+    interpreting,
+    is_grad_enabled,
+    run_silently,
+    set_grad_enabled,
+)
+from .views import (
+    ArgumentLayout,
+    is_contiguous,
+    layout_text,
+    may_share,
+    memory_owner,
+    reshape_is_view,
+    shares_memory,
+    visible_strides,
+)
+from .watching import Layer, Watcher, beneath, current_watcher, for_one_line, observing, on_top, span, watching
 
 __all__ = [
     "ArgumentLayout",
-    "ArrayMeta",
     "Autocast",
     "Callback",
     "Captured",
     "Eager",
     "Handle",
     "Interpreter",
-    "Noting",
-    "Observed",
-    "Observer",
-    "Operation",
-    "Reads",
-    "Recorder",
+    "Layer",
     "Span",
     "Staging",
-    "Timed",
     "Trace",
+    "Watcher",
     "autocasting",
+    "beneath",
     "bind",
     "block",
     "broadcast_shapes",
@@ -57,19 +69,18 @@ __all__ = [
     "concrete",
     "current",
     "current_autocast",
-    "current_observer",
-    "current_recorder",
     "current_staging",
+    "current_watcher",
     "decorated",
     "enter_autocast",
     "expand_operands",
+    "explained",
     "for_one_line",
     "in_full_precision",
     "in_lower_precision",
     "interpreting",
     "is_contiguous",
     "is_grad_enabled",
-    "is_rehearsal",
     "layout_text",
     "leaked",
     "leave_autocast",
@@ -77,20 +88,20 @@ __all__ = [
     "may_share",
     "memory_owner",
     "not_copied",
-    "note",
-    "noting",
     "number",
     "observing",
+    "on_top",
     "origins",
     "origins_text",
-    "readers",
-    "rehearsing",
     "reshape_is_view",
     "run_silently",
     "set_autocast",
     "set_grad_enabled",
     "settled",
+    "shares_memory",
+    "span",
     "staging_or_error",
     "twin",
     "visible_strides",
+    "watching",
 ]

@@ -5,19 +5,17 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ..dtypes import DType
 from ..errors import TracingError
 from ..ir import Primitive
-from ..tensor import TapeEntry, Tensor, View, ghost, readable, twin_of
+from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
 from .broadcasting import expand_operands
-from .provenance import leaked
-from .reads import is_rehearsal, note, readers
-from .staging import Callback, Staging, current_staging
-from .state import thread
+from .staging import Staging
+from .state import current_staging, thread
 from .views import reshape_is_view, shares_memory
 
 NO_PARAMS: Mapping[str, Any] = MappingProxyType({})
@@ -39,8 +37,8 @@ def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, 
     output = state.interpreter.bind(primitive, inputs, params)
     if primitive.is_view:
         base = inputs[0]
-        if state.interpreter.records:
-            staging = cast("Staging", state.interpreter)
+        staging = state.interpreter.recording
+        if staging is not None:
             if primitive.name != "reshape" or reshape_is_view(base, params["shape"]):
                 output._view = View(base, primitive, params, staging.node_of(base._root))
         elif primitive.name != "reshape" or shares_memory(base._value, output._value):
@@ -82,28 +80,15 @@ def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = N
         TracedValueError: while a graph is recorded that runs later (``MT101``, ``MT102`` or ``MT103``).
         TracingError: for a value of an ended trace (``MT104``).
     """
-    note(readers(thread.interpreter), (tensor,))
-    staging = current_staging()
-    if staging is not None:
-        return staging.concrete(tensor, what, code, fix)
-    value = readable(tensor)
-    if isinstance(value, np.ndarray):
-        return value
-    raise leaked(tensor)
+    return thread.interpreter.concrete(tensor, what, code, fix)
 
 
 def callback(function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Sequence[Tensor]) -> None:
     """Call a function with the values of some tensors: now, or, in a recording, whenever the recorded program runs.
 
-    Callbacks are called in program order; in a rehearsal, not at all.
+    Callbacks are called in program order.
     """
-    staging = current_staging()
-    if is_rehearsal():
-        return
-    if staging is None:
-        function([concrete(tensor, "a callback") for tensor in tensors])
-    else:
-        staging.callbacks.append(Callback(function, tuple([staging.node_of(tensor) for tensor in tensors])))
+    thread.interpreter.callback(function, tensors)
 
 
 def staging_or_error(what: str) -> Staging:

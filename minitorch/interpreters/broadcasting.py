@@ -7,7 +7,7 @@ from ..ir import PRIMITIVES, Node, Shape, user_source
 from ..tensor import Tensor
 from .provenance import made_by
 from .shapes import common_shape
-from .state import current_recording
+from .state import current_staging
 
 
 def expand_operands(inputs: tuple[Tensor, ...], name: str, recorded_only: bool = False) -> tuple[Tensor, ...]:
@@ -60,7 +60,7 @@ def operands_text(tensors: tuple[Tensor, ...]) -> str | None:
         node = tensor._value
         if isinstance(node, Node):
             rows.append(f"{node.spec} is {made_by(node)}")
-        elif (recording := current_recording()) is not None:
+        elif (recording := current_staging()) is not None:
             rows.append(f"{tensor.spec} is `{recording.name_of(tensor)}`, from outside")
     if not rows:
         return None

@@ -5,28 +5,29 @@ from __future__ import annotations
 import contextvars
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..dtypes import DType
 from ..errors import ShapeError, TracingError
-from ..ir import MOST, Node, Primitive, Source, Spec, user_source
-from ..tensor import OnDevice, Tensor, on_host
+from ..ir import MOST, Node, Primitive, Spec
+from ..tensor import OnDevice, Tensor, on_host, readable
 from .provenance import leaked
 from .shapes import common_shape
 
-# Called with each value when it is computed: the primitive, its operands, the value, and the user's line.
-# An observer with a method ``suspects(array) -> bool`` sees the values inside a compiled kernel only if it suspects a
-# result of the kernel.
-Observer = Callable[[Primitive, Sequence["np.ndarray[Any, Any]"], "np.ndarray[Any, Any]", Source | None], None]
+if TYPE_CHECKING:
+    from .staging import Staging
+    from .watching import Watcher
 
 
 class Eager:
     """Computes each operation with NumPy when it is called. One instance per thread."""
 
-    records = False
-    intercepts = False
+    recording: Staging | None = None
+    watcher: Watcher | None = None
+    call: Callable[..., Any] | None = None
+    called: Callable[..., Any] | None = None
 
     def __init__(self) -> None:
         # PyTorch is silent about overflow and 0/0, NumPy warns. The setting is made in a context of our own,
@@ -62,6 +63,29 @@ class Eager:
             raise leaked(tensor)
         check_writeable(array, tensor)
         np.copyto(array, on_host(value))
+
+    def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
+        """Return the array of a tensor.
+
+        Raises:
+            TracingError: for a value of an ended trace (``MT104``).
+        """
+        value = readable(tensor)
+        if isinstance(value, np.ndarray):
+            return value
+        raise leaked(tensor)
+
+    def grad_of(self, tensor: Tensor) -> Tensor | None:
+        """Return ``tensor.grad``."""
+        return tensor._grad
+
+    def set_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
+        """Assign ``tensor.grad``."""
+        tensor._grad = grad
+
+    def callback(self, function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Sequence[Tensor]) -> None:
+        """Call a function with the values of tensors now."""
+        function([self.concrete(tensor, "a callback") for tensor in tensors])
 
 
 def check_writeable(array: np.ndarray[Any, Any], tensor: Tensor) -> None:
@@ -109,17 +133,3 @@ def explained(
     if math.prod(length or 1 for length in shape) >= MOST:
         return ShapeError("MT201", f"{primitive.name}: no array in memory has the shape {list(shape)}")
     return error
-
-
-class Observed(Eager):
-    """Eager mode, with an observer of every value."""
-
-    def __init__(self, eager: Eager, observer: Observer) -> None:
-        self.run = eager.run
-        self.observer = observer
-
-    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
-        """Evaluate the primitive now, and tell the observer."""
-        output = super().bind(primitive, inputs, params)
-        self.observer(primitive, [tensor._value for tensor in inputs], output._value, user_source())
-        return output

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from ..tensor import Tensor, View, next_serial
 from .broadcasting import expand_operands, operands_text
 from .eager import check_writeable
 from .provenance import Trace, leaked, made_by
-from .reads import Reads, note
-from .state import Handle, thread
+from .state import Handle
 from .views import may_share, memory_owner
 
 
@@ -94,8 +93,7 @@ class Staging:
     # The advice of the error for a value that does not exist yet.
     remedy = "return it from the traced function, and use the result of the call; mt.debug.print shows it at every call"
 
-    records = True
-    intercepts = True
+    watcher = None
     keeps_values = False  # whether captured tensors become constants: of a frozen function
 
     def __init__(self, name: str, names: dict[int, str] | None = None) -> None:
@@ -112,13 +110,17 @@ class Staging:
         self.taken_names: set[str] = set()
         self.made: list[weakref.ref[Tensor]] = []
         self.callbacks: list[Callback] = []
-        self.reads: list[Reads] = []  # told of every read (see `noting`)
         self.calls: list[Span] = []  # of modules, each after those inside of it
         self.rules: list[Span] = []  # of gradients
         self.states: dict[Any, Any] = {}  # of objects, as the program has them; they go with it (see `require_settled`)
 
     def __reduce__(self) -> Any:
         raise not_copied(self.trace.name)
+
+    @property
+    def recording(self) -> Staging:
+        """The recording itself."""
+        return self
 
     # Inputs ---------------------------------------------------------------------------------------------
 
@@ -237,7 +239,6 @@ class Staging:
             error.locate(operands_text(inputs) or str(user_source()))
             raise
         self.made.append(weakref.ref(output))
-        note(self.reads, inputs, output)
         return output
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
@@ -254,6 +255,10 @@ class Staging:
         if not isinstance(value, PYTHON_NUMBERS):
             raise TypeError(f"a number is needed here, not {type(value).__name__}")
         return PRIMITIVES["constant"](value=value, shape=(), dtype=dtype)
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record a call of a compiled function as a part of this recording."""
+        return function.inlined(args, kwargs)
 
     def called(self, module: Any, run: Callable[[], Any]) -> Any:
         """Call a module, and note which nodes are its own; pictures fold them into one box."""
@@ -341,8 +346,8 @@ class Staging:
         else:
             self.grads[id(tensor)] = (tensor, grad)
 
+    # Callbacks --------------------------------------------------------------------------------------------
 
-def current_staging() -> Staging | None:
-    """The recording that is under way in this thread, if there is one."""
-    interpreter = thread.interpreter
-    return cast(Staging, interpreter) if interpreter.records else None
+    def callback(self, function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Sequence[Tensor]) -> None:
+        """Have a function called with the values of tensors whenever the recorded program runs."""
+        self.callbacks.append(Callback(function, tuple([self.node_of(tensor) for tensor in tensors])))

@@ -1,18 +1,23 @@
-"""Thread-local state: the current interpreter, whether the tape records, and the observer of values."""
+"""Thread-local state: the stack of interpreters, whether the tape records, and autocast."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
 
 from ..dtypes import DType
 from ..ir import Node, Primitive
 from ..tensor import Tensor
-from .eager import Eager, Observer
-from .provenance import Trace
+from .eager import Eager
+
+if TYPE_CHECKING:
+    from .staging import Staging
+    from .watching import Watcher
 
 # The handle of an in-place write that is carried out when it is fetched: made from the target and its new node.
 Handle = Callable[[Tensor, Node], Tensor]
@@ -21,32 +26,52 @@ Operands = Callable[[Primitive, tuple[Tensor, ...]], tuple[Tensor, ...]]
 
 
 class Interpreter(Protocol):
-    """Decides when a primitive is computed."""
+    """Decide when a primitive is computed; one of a stack, in which each handles a call or passes it on to the next.
 
-    records: bool  # whether operations are recorded rather than computed
-    intercepts: bool  # whether it is told of the calls of compiled functions, too
+    At the bottom are `Eager`, which computes, or `Staging`, which records; a `Layer` is on top of another interpreter.
+
+    Attributes:
+        recording: the recording that is made here or below, if any.
+        watcher: who is told what compiled code does: the topmost `Watcher` here or below, if any.
+        call: called with a compiled function and its arguments in place of running it; None if it simply runs.
+        called: called with a module and the function that runs it; None if it simply runs.
+    """
+
+    @property
+    def recording(self) -> Staging | None: ...
+    @property
+    def watcher(self) -> Watcher | None: ...
+    @property
+    def call(self) -> Callable[..., Any] | None: ...
+    @property
+    def called(self) -> Callable[..., Any] | None: ...
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Apply a primitive to tensors."""
         ...
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A constant of no dimensions."""
+        """Return a constant of no dimensions."""
         ...
 
     def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
         """Write a value of the same shape and type into a tensor; a write that is only noted gives a handle."""
         ...
 
+    def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
+        """Return the array of a tensor, or raise an error that says why there is none."""
+        ...
 
-class Recording(Interpreter, Protocol):
-    """An interpreter that records operations (`Staging`)."""
+    def grad_of(self, tensor: Tensor) -> Tensor | None:
+        """Return ``tensor.grad``, at this point of the program."""
+        ...
 
-    trace: Trace
-    reads: list[Any]  # the `Reads` that are told of every read
+    def set_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
+        """Assign ``tensor.grad``."""
+        ...
 
-    def name_of(self, tensor: Tensor) -> str:
-        """The name of a concrete tensor in messages and listings."""
+    def callback(self, function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Sequence[Tensor]) -> None:
+        """Call a function with the values of tensors, whenever these are computed."""
         ...
 
 
@@ -71,9 +96,12 @@ class Cast(NamedTuple):
 
 
 class _ThreadState(threading.local):
-    """The state of one thread: its interpreter, whether the tape records, its observer, and its autocast.
+    """The state of one thread: its interpreters, whether the tape records, and its autocast.
 
     Attributes:
+        interpreter: the top of the stack.
+        eager: the interpreter in its place where nothing is recorded: the thread's `Eager`, and the layers on it.
+        run: calls a function with NumPy's floating-point warnings off.
         autocast_depth: the number of autocast blocks that are open, also those that switch it off.
         casts: of weights, by the weight's `id` and version, the type, and whether the tape records. They belong to the
             interpreter that made them: a recording begins without any, and leaves none.
@@ -82,10 +110,11 @@ class _ThreadState(threading.local):
     """
 
     def __init__(self) -> None:
-        self.eager = Eager()
-        self.interpreter: Interpreter = self.eager
+        eager = Eager()
+        self.run = eager.run
+        self.interpreter: Interpreter = eager
+        self.eager: Interpreter = eager
         self.grad_enabled = True
-        self.observer: Observer | None = None
         self.autocast: Autocast | None = None
         self.autocast_depth = 0
         self.casts: dict[Any, Cast] = {}
@@ -100,10 +129,9 @@ def current() -> Interpreter:
     return thread.interpreter
 
 
-def current_recording() -> Recording | None:
+def current_staging() -> Staging | None:
     """The recording that is under way in this thread, if there is one."""
-    interpreter = thread.interpreter
-    return cast(Recording, interpreter) if interpreter.records else None
+    return thread.interpreter.recording
 
 
 @contextmanager
@@ -112,13 +140,14 @@ def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
     state = thread
     previous, casts = state.interpreter, state.casts
     state.interpreter = interpreter or state.eager
-    if interpreter is None or not interpreter.records:
+    recording = None if interpreter is None else interpreter.recording
+    if recording is None:
         try:
             yield
         finally:
             state.interpreter = previous
         return
-    trace = cast(Recording, interpreter).trace
+    trace = recording.trace
     owner, trace.thread = trace.thread, threading.current_thread()
     state.casts = {}
     try:
@@ -130,7 +159,7 @@ def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
 
 def run_silently(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function with NumPy's floating-point warnings off, in this thread's own context."""
-    return thread.eager.run(function, *args)
+    return thread.run(function, *args)
 
 
 def is_grad_enabled() -> bool:

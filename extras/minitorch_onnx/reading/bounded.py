@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
+from weakref import ref
 
 import numpy as np
 
-from minitorch.dtypes import DType
-from minitorch.interpreters.eager import Eager
-from minitorch.interpreters.reads import readers
-from minitorch.interpreters.recorder import Alive
+from minitorch.interpreters import Layer, shares_memory
 from minitorch.interpreters.shapes import common_shape
-from minitorch.interpreters.state import Interpreter, thread
-from minitorch.interpreters.views import shares_memory
+from minitorch.interpreters.state import thread
 from minitorch.ir import Primitive, Spec
 from minitorch.tensor import Tensor
 
@@ -34,11 +31,10 @@ INVENTING = ("pad", "constant", "iota", "random_bits")
 Refuse = Callable[[str], NoReturn]
 
 
-class Bounded(Eager):
+class Bounded(Layer):
     """Eager mode within a bound of memory.
 
     Args:
-        plain: the interpreter that computes.
         most: bytes of all arrays together that are made and still live.
         refuse: called with what asks for more; raises.
 
@@ -46,15 +42,11 @@ class Bounded(Eager):
         held: bytes of the arrays that live.
     """
 
-    def __init__(self, plain: Interpreter, most: int, refuse: Refuse) -> None:
-        self.plain = plain
+    def __init__(self, most: int, refuse: Refuse) -> None:
         self.most = most
         self.refuse = refuse
         self.held = 0
-        self.run = thread.eager.run
-        self.intercepts = plain.intercepts
-        self.reads = readers(plain)
-        self.alive: dict[Alive, int] = {}
+        self.alive: dict[int, tuple[ref[Any], int]] = {}
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Evaluate the primitive now, if there is memory for its result."""
@@ -63,7 +55,7 @@ class Bounded(Eager):
             bound *= getattr(tensor._value, "size", 0) + 1  # a value on a device is not this memory's
         if bound > FREE or primitive.name in INVENTING:
             self._check(primitive, inputs, params)
-        output = self.plain.bind(primitive, inputs, params)
+        output = self.below.bind(primitive, inputs, params)
         self._hold(primitive, inputs, output._value)
         if self.held > self.most:
             self._refuse(primitive, output.spec)
@@ -92,18 +84,12 @@ class Bounded(Eager):
             value = value.base  # it could not be a view: NumPy has made a copy, and a view of that
         if type(value) is np.ndarray:
             self.held += value.nbytes
-            self.alive[Alive(value, self._freed)] = value.nbytes
+            reference = ref(value, self._freed)
+            self.alive[id(reference)] = reference, value.nbytes
 
-    def _freed(self, array: Any) -> None:
-        self.held -= self.alive.pop(array, 0)
-
-    def number(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A constant of no dimensions."""
-        return self.plain.number(value, dtype)
-
-    def assign(self, tensor: Tensor, value: Tensor) -> None:
-        """Write into the memory, which all views share."""
-        self.plain.assign(tensor, value)
+    def _freed(self, reference: Any) -> None:
+        _, size = self.alive.pop(id(reference), (None, 0))
+        self.held -= size
 
 
 def _inferred(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Spec | None:
@@ -128,11 +114,12 @@ def bounded(most: int, refuse: Refuse) -> Iterator[None]:
     """
     state = thread
     previous = state.eager, state.interpreter
-    state.eager = eager = Bounded(state.eager, most, refuse)
+    bound = Bounded(most, refuse)
+    bound.below, state.eager = state.eager, bound
     if state.interpreter is previous[0]:
-        state.interpreter = eager
+        state.interpreter = bound
     try:
         yield
     finally:
         state.eager, state.interpreter = previous
-        eager.alive.clear()
+        bound.alive.clear()

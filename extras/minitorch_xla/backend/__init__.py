@@ -27,7 +27,7 @@ from minitorch.backends.interpret import Interpreted, refusal
 from minitorch.dtypes import BY_NUMPY
 from minitorch.errors import TranslationError
 from minitorch.graph import Graph
-from minitorch.interpreters import Recorder, current_observer, current_recorder
+from minitorch.interpreters import Watcher, current_watcher, span
 from minitorch.ir import Node
 from minitorch.primitives import Literal, constant
 from minitorch.primitives.sources import LARGE
@@ -111,9 +111,8 @@ class Compiled:
     def _compile(self, run: Any, values: Sequence[Any]) -> None:
         """Have XLA compile a program ahead of its first call, and note the time."""
         partitions.require_one_mesh(self.graph, values)
-        recorder = current_recorder()
         begin = perf_counter_ns()
-        with recorder.span("compile", self.graph.name) if recorder else nullcontext():
+        with span("compile", self.graph.name):
             run.lower(*values, *self._constants).compile()
         self.compile_time += (perf_counter_ns() - begin) / 1e9
         self._compiled.add(run)
@@ -195,19 +194,19 @@ class Compiled:
         return [value.on_host if type(value) is OnDevice else value for value in self.on_device(inputs)]
 
     def on_device(self, inputs: Sequence[Any], overwrite: bool = False) -> list[Any]:
-        """The same, with values that stay on the device. An observer of values sees those of NumPy, which runs then.
+        """The same, with values that stay on the device. A watcher of values sees those of NumPy, which runs then.
 
         Args:
             inputs: arrays, and values on the device.
             overwrite: whether the memory of inputs that are updated or donated may be used for results, as far as
                 nobody else holds it.
         """
-        observer = current_observer()
-        if observer is not None and not isinstance(observer, Recorder):
+        watcher = current_watcher()
+        if watcher is not None and not watcher.times:
             self._interpreted = self._interpreted or Interpreted(self.graph)
             return self._interpreted([value.read() if type(value) is OnDevice else value for value in inputs])
         with partitions.DISPATCH:
-            values, outputs, fault, taken = self._dispatched(inputs, overwrite, observer)
+            values, outputs, fault, taken = self._dispatched(inputs, overwrite, watcher)
         if fault is not None and fault:
             for place, where in self._replaced.items():
                 values[where] = outputs[place]  # the memory may have been taken; the value is the same
@@ -221,7 +220,7 @@ class Compiled:
         ]
 
     def _dispatched(
-        self, inputs: Sequence[Any], overwrite: bool, observer: Recorder | None
+        self, inputs: Sequence[Any], overwrite: bool, watcher: Watcher | None
     ) -> tuple[list[Any], list[Any], Any, dict[int, OnDevice]]:
         """Begin a run: what was given to it, its results, its fault, and by output the values that it replaced."""
         take = bool(overwrite and self._given) and all(
@@ -248,12 +247,12 @@ class Compiled:
                 self._refuse(values)
             if run not in self._compiled:
                 self._compile(run, values)
-            begin = perf_counter_ns() if observer is not None else 0
+            begin = perf_counter_ns()
             outputs, fault = run(*values, *self._constants)
-            if observer is not None:
+            if watcher is not None:
                 for output in outputs:
                     output.block_until_ready()
-                observer.add(begin, "kernel", self._whole)
+                watcher.ran(begin, "kernel", self._whole)
         taken = {}
         for place, where in self._replaced.items() if take else ():
             taken[place] = inputs[where]

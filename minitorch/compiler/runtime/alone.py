@@ -15,7 +15,7 @@ import numpy as np
 
 from ...graph import Graph, topological_order
 from ...graph.evaluation import value_of
-from ...interpreters import Recorder, current_observer
+from ...interpreters import Watcher, current_watcher
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from ..kernels.kernel import Kernel
@@ -93,12 +93,12 @@ def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
     def call() -> list[Array]:
         assert filled is not None  # alive as long as the call
         notes[0] = notes[1] = 0
-        observer = current_observer()
+        watcher = current_watcher()
         begin = perf_counter_ns()
         if extent:
             threads.run(function, ctypes.addressof(table), extent, cost=cost, grain=GRAIN)
-        if isinstance(observer, Recorder):
-            observer.add(begin, "kernel", kernel)
+        if watcher is not None:
+            watcher.ran(begin, "kernel", kernel)
         if notes[0]:
             raise out_of_range(kernel)
         return [known[node] for node in kernel.writes]
@@ -192,17 +192,17 @@ def without(known: Mapping[Node, Array], nodes: Container[Node]) -> Known:
     return {node: array for node, array in known.items() if node not in nodes}
 
 
-def run_watched(ledger: Ledger, arrays: Sequence[Array], run: Runner, observer: Any) -> list[Array]:
-    """Run a graph kernel by kernel, and node by node in kernels whose results the observer suspects.
+def run_watched(ledger: Ledger, arrays: Sequence[Array], run: Runner, watcher: Watcher) -> list[Array]:
+    """Run a graph kernel by kernel, and node by node in kernels whose results the watcher suspects.
 
     Args:
-        observer: told about every value of these kernels. Its method ``suspects(array)`` selects them.
+        watcher: told about every value of these kernels.
     """
     order = places(ledger.graph)
 
     def look(kernel: Kernel, known: Known) -> None:
-        if any(observer.suspects(known[node]) for node in kernel.writes):
+        if any(watcher.suspects(known[node]) for node in kernel.writes):
             for node, operands, value in replayed(kernel.writes, without(known, kernel.writes), order):
-                observer(node.primitive, operands, value, node.source)
+                watcher.computed(node.primitive, operands, value, node.source)
 
     return run_alone(ledger, arrays, run, look)

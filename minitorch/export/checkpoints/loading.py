@@ -15,7 +15,7 @@ from ...dtypes import bool_
 from ...errors import CheckpointError, MinitorchError
 from ...functional.generator import Generator
 from ...functional.inplace import assign
-from ...interpreters import current, current_staging, readers
+from ...interpreters import Eager, current, current_staging
 from ...nn import Module
 from ...nn.module import IncompatibleKeys
 from ...packages import load as package
@@ -217,7 +217,7 @@ def _fill(module: Module, names: dict[str, str], part: Any, checkpoint: Checkpoi
                 array = tensor._value
                 is_plain = isinstance(array, np.ndarray) and array.flags.c_contiguous and array.flags.writeable
                 is_same = checkpoint.spec(names[name]).dtype is tensor.dtype
-                if is_plain and is_same and current_staging() is None and not list(readers(current())):
+                if is_plain and is_same and type(current()) is Eager:
                     checkpoint.read(names[name], array)
                     note_write(tensor)
                 elif type(array) is OnDevice and tensor._view is None and current_staging() is None:

@@ -10,7 +10,6 @@ import itertools
 import sys
 import time
 from collections.abc import Collection, Container, Mapping, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +24,11 @@ from ...interpreters import (
     Captured,
     Handle,
     Staging,
-    current_recorder,
     is_grad_enabled,
     may_share,
     memory_owner,
     set_grad_enabled,
+    span,
 )
 from ...ir import INPUT, Node, Primitive, Spec
 from ...packages import load
@@ -76,10 +75,9 @@ class Program:
         self.graph = graph
         self.backend = backend
         self.updates, self.donated = updates or {}, donated
-        recorder = current_recorder()
-        with recorder.span("passes", graph.name) if recorder else nullcontext():
+        with span("passes", graph.name):
             self.pipeline: Run = run_pipeline(graph, backends.passes_for(backend) if passes is None else passes)
-        with recorder.span("compile", graph.name) if recorder else nullcontext():
+        with span("compile", graph.name):
             options = {"own": own} if own else {}
             self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **options)
         self.execute: backends.Executable = self.compiled

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...graph import Graph
-from ...interpreters import Captured, current_recorder
+from ...interpreters import Captured, span
 from ...ir import Shape
 from ...nn import Module
 from ...packages import load
@@ -79,8 +78,7 @@ def trace(
     """
     start = time.perf_counter()
     name = surroundings.name(function)
-    recorder = current_recorder()
-    with recorder.span("trace", name) if recorder else nullcontext():
+    with span("trace", name):
         around = Observed(function, zip(names, leaves, strict=True), libraries=not check)  # which runs the function
         staging = CallStaging(name, around.names)
         staging.keeps_values = constants is not None

@@ -15,17 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ... import backends
 from ...errors import ArgumentError, compose
-from ...interpreters import (
-    Interpreter,
-    Noting,
-    Timed,
-    current,
-    interpreting,
-    is_grad_enabled,
-    is_rehearsal,
-    leaked,
-    note,
-)
+from ...interpreters import is_grad_enabled, leaked
 from ...interpreters.state import thread
 from ...ir import Node, warn_user
 from ...nn import Module
@@ -96,17 +86,18 @@ class Calling(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled graph of this signature, tracing first if there is none."""
-        interpreter = current()
-        if interpreter.intercepts or thread.operands is not None:  # a recording, a profile, a module of quantised sums
-            intercepted: R = self._intercepted(interpreter, args, kwargs)
-            return intercepted
+        state = thread
+        call = state.interpreter.call
+        if call is not None or state.operands is not None:  # a recording, a profile, a module of quantised sums
+            result: R = self.inlined(args, kwargs) if call is None or state.operands else call(self, args, kwargs)
+            return result
         traced, tensors = self._find(args, kwargs)
         if traced is None:
             leaves, structure, found, key = self._signature(args, kwargs)
             traced, tensors = self._traced_once(leaves, structure, found, key), found
             traced.report.called = True
         traced.report.calls += 1
-        result: R = traced(tensors)
+        result = traced(tensors)
         return result
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Sequence[Tensor]]:
@@ -122,21 +113,12 @@ class Calling(Generic[P, R]):
             self._traced[usual] = self._traced[key]
         return self._known(key, tensors), tensors
 
-    def _intercepted(self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if thread.operands is not None:  # its sums are among those of the module that calls it
-            return self._inlined(args, kwargs)
-        if isinstance(interpreter, Noting) and not is_rehearsal():  # the same call: the graph reads for it
-            with interpreting(interpreter.plain):
-                result = self(*args, **kwargs)
-            traced, tensors = self._find(args, kwargs)
-            note(interpreter.reads, traced.inputs(tensors) if traced else tensors)
-            return result
-        if isinstance(interpreter, Timed):  # the same call, in a span
-            with interpreter.recorder.span("call", self.__name__), interpreting(interpreter.plain):
-                return self(*args, **kwargs)
-        return self._inlined(args, kwargs)
+    def inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Tensor]:
+        """The tensors that the compiled graph of a call reads."""
+        traced, tensors = self._find(args, kwargs)
+        return traced.inputs(tensors) if traced else tensors
 
-    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call inside another recording: a part of that."""
         return self.function(*args, **kwargs)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ... import backends
 from ...errors import ArgumentError
-from ...interpreters import Autocast, current, current_autocast, interpreting, set_autocast, set_grad_enabled
+from ...interpreters import Autocast, current_autocast, current_staging, interpreting, set_autocast, set_grad_enabled
 from ...passes import DEFAULT, FOLDING, FREEZING, INTEGER_PRODUCTS, Pass
 from ...tensor import Tensor
 from ...tree import Structure, flatten, unflatten
@@ -133,7 +133,7 @@ class Frozen(Looking[P, R]):
 
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """The trace for these arguments, made now if there was none; by itself, also while something is recorded."""
-        if not current().records:
+        if current_staging() is None:
             return super().traced(*args, **kwargs)
         leaves, structure = flatten((args, kwargs))
         empty: dict[int, Tensor] = {}  # a trace is for any values, and recorded ones are not known yet
@@ -145,7 +145,7 @@ class Frozen(Looking[P, R]):
         with interpreting(None):
             return super().traced(*args, **kwargs)
 
-    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors = {id(leaf): leaf for leaf in flatten((args, kwargs))[0] if isinstance(leaf, Tensor)}
         traced = self.traced(*args, **kwargs)
         before = _switch(self._modes)

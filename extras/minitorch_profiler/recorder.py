@@ -1,15 +1,13 @@
-"""`Recorder`, the event log of a thread: filled while a program runs, and read by `minitorch.profile`.
+"""`Recorder`, the event log of a thread: a watcher that is filled while a program runs, and read by `profile`.
 
-It is an observer like any other (`observing`), so a program that is not profiled pays nothing beyond the usual check
-for observers. A run notes as little as it can; counts are computed afterwards.
+A run notes as little as it can; counts are computed afterwards.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from time import perf_counter_ns
 from typing import Any, NamedTuple
@@ -17,25 +15,22 @@ from weakref import ref
 
 import numpy as np
 
-from ..ir import Place, Primitive, user_place
-from ..tensor import Tensor, on_host
-from .eager import Eager, explained, settled
-from .views import shares_memory
+from minitorch.interpreters import Handle, Watcher, explained, interpreting, settled, shares_memory
+from minitorch.interpreters.state import thread
+from minitorch.ir import Place, Primitive, user_place
+from minitorch.tensor import Tensor, on_host
 
 Array = np.ndarray[Any, Any]
 ArrayMeta = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
 
 # Begin and end in nanoseconds, the kind of event, and its object:
 #   "operation"  a primitive computed eagerly: the arguments of `Operation.of`
-#   "node"       a primitive of a graph, run by NumPy: its `Node`
-#   "kernel"     a kernel of a schedule: its `Kernel`
-#   "call"       a jitted call, or the run of a graph, around these
-#   "trace", "passes", "compile"   making a graph, optimising it, making it run: the graph's name
+#   others       as `Watcher.ran` is told
 Event = tuple[int, int, str, Any]
 
 
 MANY = 20_000  # events, of half a kilobyte each
-NOTED_BY = 3  # frames from `Recorder.operation` to the caller of `bind`; a frame object costs time to make
+NOTED_BY = 3  # frames from `Recorder._note` to the caller of `bind`; a frame object costs time to make
 
 described: Callable[[Array], ArrayMeta] = attrgetter("shape", "dtype", "strides")
 
@@ -76,24 +71,24 @@ class Alive(ref[Array]):
     __hash__ = object.__hash__
 
 
-class Recorder:
+class Recorder(Watcher):
     """Notes the events of one thread.
 
     Attributes:
         events: everything that ran, in the order in which it ended.
         before: nanoseconds from `bind` to the beginning of the evaluation, of all eager operations together.
-        place: the user's line for all present operations; None if each operation has to look for its own.
-        graphs: those that were run node by node.
         thread: the system's number of the thread.
         begin, end: when it began and stopped; the end is 0 until then.
     """
 
+    name = "mt.profile"
+    times = True
+
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.before = 0
-        self.place: Place | None = None
-        self.graphs: dict[int, Any] = {}
         self.thread = threading.get_native_id()
+        self.run = thread.run
         self.begin, self.end = perf_counter_ns(), 0
         self._made: list[Any] = []  # for each array with new memory: reference, time, bytes
         self._freed: dict[Alive, int] = defaultdict(perf_counter_ns)
@@ -107,23 +102,38 @@ class Recorder:
             "str(profile), or profile.chrome_trace(path)"
         )
 
-    def __call__(self, *observed: Any) -> None:
-        """Ignored: the engine asks for a recorder before it asks for an observer of values."""
-
-    def add(self, begin: int, kind: str, what: Any) -> None:
+    def ran(self, begin: int, kind: str, what: Any) -> None:
         """Note an event that began then and ends now."""
         self.events.append((begin, perf_counter_ns(), kind, what))
 
-    @contextmanager
-    def span(self, kind: str, what: Any) -> Iterator[None]:
-        """Note the duration of the `with` block."""
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Evaluate a primitive, and note when: as `Eager` does, with a look at the clock between its lines."""
+        entered = perf_counter_ns()
+        arrays = list(map(on_host, inputs))
         begin = perf_counter_ns()
         try:
-            yield
-        finally:
-            self.add(begin, kind, what)
+            value = self.run(primitive.evaluate, *arrays, **params)
+        except Exception as error:
+            raise explained(error, primitive, inputs, params) from None
+        if type(value) is not np.ndarray or not value.flags.c_contiguous:
+            value = settled(value, primitive)
+        self._note(begin, perf_counter_ns(), primitive, arrays, params.get("dim"), value)
+        self.before += begin - entered
+        return Tensor(value)
 
-    def operation(
+    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
+        """Write into the memory, and note when."""
+        begin = perf_counter_ns()
+        handle = self.below.assign(tensor, value)
+        self._note(begin, perf_counter_ns(), COPY, (value._value,), None, tensor._value, is_new=False)
+        return handle
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a compiled function, in a span."""
+        with self.span("call", function.__name__), interpreting(self.below):
+            return function(*args, **kwargs)
+
+    def _note(
         self,
         begin: int,
         end: int,
@@ -138,9 +148,7 @@ class Recorder:
         What is noted is compared with nothing: that would bring into the cache what an operation on large arrays has
         just driven out of it.
         """
-        place = self.place
-        if place is None:
-            place = user_place(NOTED_BY)
+        place = user_place(NOTED_BY)
         memory = output
         if memory.base is not None and primitive.name == "reshape" and not shares_memory(inputs[0], output):
             memory = memory.base  # it could not be a view: NumPy has made a copy, and a view of that
@@ -151,7 +159,7 @@ class Recorder:
         noted = (primitive, dim, place, owns, different, output.shape, output.dtype, *map(described, inputs))
         self.events.append((begin, end, "operation", noted))
         if owns and is_new:
-            self.made(memory, end)
+            self._made += Alive(memory, self._note_freed), end, memory.nbytes
         if len(self.events) - self._shared >= MANY:
             self._share()
 
@@ -162,9 +170,9 @@ class Recorder:
                 self.events[number] = begin, end, kind, self._different.setdefault(what, what)
         self._shared = len(self.events)
 
-    def made(self, array: Array, when: int | None = None) -> None:
-        """Note that an array has new memory, since now or since a given time; its end is noted automatically."""
-        self._made += Alive(array, self._note_freed), when or perf_counter_ns(), array.nbytes
+    def made(self, array: Array) -> None:
+        """Note that an array has new memory; its end is noted automatically."""
+        self._made += Alive(array, self._note_freed), perf_counter_ns(), array.nbytes
 
     @property
     def changes(self) -> list[tuple[int, int]]:
@@ -177,40 +185,6 @@ class Recorder:
     def stop(self) -> None:
         """Stop noting."""
         self.end = perf_counter_ns()
-
-
-class Timed(Eager):
-    """Eager mode, with the time of each operation noted."""
-
-    intercepts = True
-
-    def __init__(self, eager: Eager, recorder: Recorder) -> None:
-        self.plain = eager
-        self.recorder = recorder
-        self.run = eager.run
-
-    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
-        """Evaluate now, and note when: the method of `Eager`, with a look at the clock between its lines."""
-        entered = perf_counter_ns()
-        arrays = list(map(on_host, inputs))
-        begin = perf_counter_ns()
-        try:
-            value = self.run(primitive.evaluate, *arrays, **params)
-        except Exception as error:
-            raise explained(error, primitive, inputs, params) from None
-        if type(value) is not np.ndarray or not value.flags.c_contiguous:
-            value = settled(value, primitive)
-        recorder = self.recorder
-        recorder.operation(begin, perf_counter_ns(), primitive, arrays, params.get("dim"), value)
-        recorder.before += begin - entered
-        return Tensor(value)
-
-    def assign(self, tensor: Tensor, value: Tensor) -> None:
-        """Write into the memory, and note when."""
-        begin = perf_counter_ns()
-        super().assign(tensor, value)
-        end = perf_counter_ns()
-        self.recorder.operation(begin, end, COPY, (value._value,), None, tensor._value, is_new=False)
 
 
 def _infer_copy() -> Any:

@@ -1,0 +1,183 @@
+"""Layers: interpreters on top of another one, which computes or records; and watchers, which are told of all values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter_ns
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from ..errors import ObserverError
+from ..ir import Primitive, Source, pinned, user_place, user_source
+from ..tensor import Tensor
+from .eager import Eager
+from .state import Interpreter, thread
+
+Base: Any = object  # for type checkers, a layer has all methods
+F = TypeVar("F", bound=Callable[..., Any])
+Array = np.ndarray[Any, Any]
+Look = Callable[[Primitive, Sequence[Array], Array, Source | None], None]
+
+
+class Layer(Base):  # type: ignore[misc]
+    """An interpreter that passes everything on to the one below it; subclasses override what they are for.
+
+    Attributes:
+        below: that interpreter, while the layer is on top of it.
+    """
+
+    below: Interpreter = None  # type: ignore[assignment]  # until then
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.below, name)
+
+
+class Watcher(Layer):
+    """A layer that is told of every value, in eager mode and in compiled code; its own methods do nothing.
+
+    Compiled code asks for the thread's watcher. For one of values, it runs node by node, or kernel by kernel with the
+    values inside a suspected kernel computed again; for one of times, kernel by kernel.
+
+    Attributes:
+        name: as the user wrote it, for messages.
+        times: whether it is told what runs, and when (`ran`, `made`), rather than which values are computed.
+    """
+
+    name = "an observer"
+    times = False
+
+    @property
+    def watcher(self) -> Watcher:
+        """The watcher itself."""
+        return self
+
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Have a primitive applied below, and look at the value."""
+        output = self.below.bind(primitive, inputs, params)
+        self.computed(primitive, [tensor._value for tensor in inputs], output._value, user_source())
+        return output
+
+    def computed(self, primitive: Primitive, operands: Sequence[Array], value: Array, source: Source | None) -> None:
+        """A value was computed, which the user asked for in a line."""
+
+    def suspects(self, array: Array) -> bool:
+        """Whether to be told the values inside a compiled kernel that has this result."""
+        return True
+
+    def ran(self, begin: int, kind: str, what: Any) -> None:
+        """Something ran from `begin`, in nanoseconds, until now.
+
+        Args:
+            kind: ``"node"`` of a graph that NumPy runs, or ``"kernel"`` of compiled code; around these ``"call"`` of a
+                compiled function; ``"trace"``, ``"passes"`` and ``"compile"``, which make one.
+            what: the node, the kernel, the graph that NumPy runs, or the name of the function.
+        """
+
+    def made(self, array: Array) -> None:
+        """Compiled code has allocated an array."""
+
+    @contextmanager
+    def span(self, kind: str, what: Any) -> Iterator[None]:
+        """Tell the watcher how long the `with` block ran."""
+        begin = perf_counter_ns()
+        try:
+            yield
+        finally:
+            self.ran(begin, kind, what)
+
+
+@contextmanager
+def on_top(layer: Layer, below: Interpreter | None = None) -> Iterator[None]:
+    """Put a layer on this thread's interpreter, or on another one, for a `with` block."""
+    state = thread
+    previous = state.interpreter, state.eager
+    layer.below = below or state.interpreter
+    state.interpreter = layer
+    if layer.recording is None:
+        state.eager = layer
+    try:
+        yield
+    finally:
+        state.interpreter, state.eager = previous
+
+
+@contextmanager
+def beneath(layer: Layer) -> Iterator[None]:
+    """Take a layer away for a `with` block, with those on top of it."""
+    state = thread
+    previous = state.interpreter, state.eager
+    state.interpreter = layer.below
+    if layer.recording is None:
+        state.eager = layer.below
+    try:
+        yield
+    finally:
+        state.interpreter, state.eager = previous
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Tell a watcher about all that this thread computes in a `with` block, also about graphs that a recording runs.
+
+    It takes the place of another watcher.
+
+    Raises:
+        ObserverError: if there is one already, and one of the two measures times (``MT503``).
+    """
+    state = thread
+    outer = state.eager.watcher
+    if outer is not None and (outer.times or watcher.times):
+        raise ObserverError(
+            "MT503",
+            f"{watcher.name} inside of {outer.name}",
+            why="only one can watch what this thread runs, and the outer one would miss all of it",
+            fix="leave the outer block first, or run the program twice",
+        )
+    previous = state.eager, state.interpreter
+    watcher.below = outer.below if outer is not None and outer is state.eager else state.eager
+    state.eager = watcher
+    if state.interpreter is previous[0]:
+        state.interpreter = watcher
+    try:
+        yield
+    finally:
+        state.eager, state.interpreter = previous
+
+
+def observing(look: Look) -> AbstractContextManager[None]:
+    """Call a function with every value that this thread computes in a `with` block: see `Watcher.computed`."""
+    watcher = Watcher()
+    watcher.computed = look  # type: ignore[assignment,method-assign]
+    return watching(watcher)
+
+
+def for_one_line(function: F) -> F:
+    """Look up the user's line once for all calls of a function that are made on behalf of that line.
+
+    The function must be this package's, and call nothing of the user's, which has lines of its own.
+    """
+    if type(thread.interpreter) is Eager:  # which needs no lines
+        return function
+    place = user_place()
+
+    def placed(*args: Any) -> Any:
+        previous, pinned.place = pinned.place, place
+        try:
+            return function(*args)
+        finally:
+            pinned.place = previous
+
+    return cast("F", placed)
+
+
+def current_watcher() -> Watcher | None:
+    """The watcher of what this thread computes, for whoever runs compiled code."""
+    return thread.eager.watcher
+
+
+def span(kind: str, what: Any) -> AbstractContextManager[None]:
+    """Tell this thread's watcher, if there is one, how long a `with` block runs: see `Watcher.ran`."""
+    watcher = thread.eager.watcher
+    return nullcontext() if watcher is None else watcher.span(kind, what)
