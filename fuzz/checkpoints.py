@@ -19,8 +19,8 @@ import numpy as np
 
 import minitorch as mt
 from minitorch.errors import CheckpointError
-from minitorch.export import safetensors
-from minitorch.export.checkpoints import pieces
+from minitorch_checkpoints import safetensors
+from minitorch_checkpoints.checkpoints import pieces
 
 from .files import Files, Watch, command, put
 

@@ -34,6 +34,7 @@ from .interpreters import is_grad_enabled
 from .modes import Graph, Jitted, Operation, Session, jit, lazy, placeholder
 from .nn.functional import log_softmax, relu, softmax
 from .packages import BESIDE
+from .packages import load as _load
 from .tensor import Tensor
 
 __version__ = "0.1.0"
@@ -48,15 +49,14 @@ globals().update(FUNCTIONS)
 
 # Names that a program may do without, with the module that each is loaded from when it is first used.
 _LATER = {
-    "Frozen": "modes.ways_in.frozen",
-    "data": "data",
-    "export": "export",
-    "freeze": "modes.ways_in.frozen",
-    "load": "export.checkpoints",
-    "load_frozen": "modes.ways_in.frozen_graph",
-    "machine": "profiler",
-    "profile": "profiler",
-    "save": "export.checkpoints",
+    "Frozen": "minitorch_inference.frozen",
+    "data": "minitorch.data",
+    "freeze": "minitorch_inference.frozen",
+    "load": "minitorch_checkpoints.checkpoints",
+    "load_frozen": "minitorch_inference.frozen_graph",
+    "machine": "minitorch_profiler",
+    "profile": "minitorch_profiler",
+    "save": "minitorch_checkpoints.checkpoints",
 }
 
 
@@ -65,8 +65,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_LATER[name]}")
-    found = globals()[name] = module if name == _LATER[name] else getattr(module, name)
+    module = _load(_LATER[name])
+    found = globals()[name] = getattr(module, name, module)
     return found
 
 
@@ -80,7 +80,7 @@ __all__ = [
     "float32", "float64", "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half", "hessian",
     "inf", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian",
     "jit", "lazy", "load", "load_frozen", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes",
-    "pi", "placeholder", "primitives", "profile", "quantization", "relu", "save", "set_grad_enabled", "set_num_threads",
-    "sharding", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
+    "pi", "placeholder", "primitives", "profile", "profiler", "quantization", "relu", "save", "set_grad_enabled",
+    "set_num_threads", "sharding", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

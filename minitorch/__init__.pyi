@@ -4,9 +4,16 @@
 import builtins
 from typing import Any
 
+import minitorch_checkpoints as export
 import minitorch_inspect as inspect
+import minitorch_profiler as profiler
 import minitorch_quantization as quantization
 from minitorch_checking import debug as debug
+from minitorch_checkpoints.checkpoints.loading import load as load
+from minitorch_checkpoints.checkpoints.writing import save as save
+from minitorch_inference.frozen import Frozen as Frozen
+from minitorch_inference.frozen import freeze as freeze
+from minitorch_inference.frozen_graph import load_frozen as load_frozen
 from minitorch_profiler.machines import machine as machine
 from minitorch_profiler.profile import profile as profile
 from minitorch_xla import sharding as sharding
@@ -17,7 +24,6 @@ from . import backends as backends
 from . import data as data
 from . import dtypes as dtypes
 from . import errors as errors
-from . import export as export
 from . import functional as functional
 from . import nn as nn
 from . import optim as optim
@@ -55,8 +61,6 @@ from .dtypes import int64 as long
 from .dtypes import promote_types as promote_types
 from .dtypes import uint8 as uint8
 from .dtypes import uint32 as uint32
-from .export.checkpoints.loading import load as load
-from .export.checkpoints.writing import save as save
 from .functional.arithmetic import add as add
 from .functional.arithmetic import div as div
 from .functional.arithmetic import div as divide
@@ -238,9 +242,6 @@ from .interpreters.state import is_grad_enabled as is_grad_enabled
 from .modes.ways_in.definition import Graph as Graph
 from .modes.ways_in.definition import Operation as Operation
 from .modes.ways_in.definition import placeholder as placeholder
-from .modes.ways_in.frozen import Frozen as Frozen
-from .modes.ways_in.frozen import freeze as freeze
-from .modes.ways_in.frozen_graph import load_frozen as load_frozen
 from .modes.ways_in.jit import Jitted as Jitted
 from .modes.ways_in.jit import jit as jit
 from .modes.ways_in.lazy import lazy as lazy
@@ -742,6 +743,7 @@ __all__ = [
     "primitives",
     "prod",
     "profile",
+    "profiler",
     "promote_types",
     "quantization",
     "rad2deg",

@@ -13,8 +13,8 @@ from minitorch.compiler.target import TARGETS
 from minitorch.graph import Graph
 from minitorch.nn.functional.convolution import _input_gradient
 from minitorch.passes import lowered
-from minitorch.passes.affine import AFFINE_FOLDING, fold_affine
-from minitorch.passes.affine import decisions as why
+from minitorch_inference.affine import AFFINE_FOLDING, fold_affine
+from minitorch_inference.affine import decisions as why
 from tests.affine import count, elementwise_on_data, fold_and_check, frozen_graph, randomized
 from tests.graphs import evaluate_graph
 

@@ -7,7 +7,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.ir import Node
-from minitorch.passes.affine import fold_affine
+from minitorch_inference.affine import fold_affine
 from tests.affine import frozen_graph
 from tests.graphs import Array
 from tests.optional.test_torch_folding import MODELS, numbers

@@ -17,8 +17,9 @@ from minitorch import primitives as P
 from minitorch.errors import GraphError, MismatchError, ShapeError
 from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.ir import Node, Spec
-from minitorch.passes import DEFAULT, LOWERING, affine
-from minitorch.passes.affine import AFFINE_FOLDING, after, before, channels, fold_affine, maps, products
+from minitorch.passes import DEFAULT, LOWERING
+from minitorch_inference import affine
+from minitorch_inference.affine import AFFINE_FOLDING, after, before, channels, fold_affine, maps, products
 from tests.affine import assert_within_bound, count, frozen_graph, overflows, randomized
 from tests.graphs import Array
 

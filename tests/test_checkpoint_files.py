@@ -15,8 +15,8 @@ import pytest
 
 import minitorch as mt
 from minitorch.errors import CheckpointError
-from minitorch.export import publishing, safetensors
-from minitorch.export.checkpoints import index
+from minitorch_checkpoints import publishing, safetensors
+from minitorch_checkpoints.checkpoints import index
 from tests.test_checkpoints import bits
 
 SHARED = mt.ones(3)

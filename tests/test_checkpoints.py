@@ -20,8 +20,8 @@ import minitorch as mt
 from fuzz import checkpoints as fuzzing
 from minitorch import dtypes
 from minitorch.errors import CheckpointError
-from minitorch.export import safetensors
-from minitorch.export.checkpoints import index, regions
+from minitorch_checkpoints import safetensors
+from minitorch_checkpoints.checkpoints import index, regions
 
 
 def bits(value: Any) -> Any:

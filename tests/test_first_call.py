@@ -10,10 +10,7 @@ import minitorch as mt
 from minitorch.packages import PACKAGES
 
 # Looking at programs, checking and measuring them, reading and writing files: loaded when somebody asks for it.
-NOT_NEEDED = (
-    "data", "export",
-    "modes.tracing.breakeven", "modes.tracing.folding", "modes.ways_in.frozen", "modes.ways_in.frozen_graph",
-)  # fmt: skip
+NOT_NEEDED = ("data", "modes.tracing.breakeven")
 OTHERS = ("jax", "torch", "scipy", "matplotlib", "IPython", "tqdm", "asyncio", "multiprocessing", "unittest")
 FIRST_CALL = """
 import sys

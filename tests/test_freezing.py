@@ -16,10 +16,10 @@ from minitorch import nn
 from minitorch.errors import TracingError, TracingWarning
 from minitorch.graph import Graph
 from minitorch.graph.build import literal
-from minitorch.modes.tracing.folding import constant_bytes
 from minitorch.passes import FREEZING, run_pipeline
-from minitorch.passes.freezing import fold_all, folded
 from minitorch.tree import flatten
+from minitorch_inference.beforehand import constant_bytes
+from minitorch_inference.folding import fold_all, folded
 from tests.graphs import arrays_for, evaluate_graph, graphs, same_bits
 
 F = nn.functional

@@ -21,7 +21,8 @@ import pytest
 import minitorch as mt
 from minitorch import nn
 from minitorch.errors import ArgumentError, FeedError, FrozenError, MinitorchError, ShapeError, TracingError
-from minitorch.export import programs, safetensors
+from minitorch_checkpoints import safetensors
+from minitorch_inference import programs
 
 
 def model() -> nn.Module:

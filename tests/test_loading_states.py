@@ -13,7 +13,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.errors import CheckpointError
-from minitorch.export import safetensors
+from minitorch_checkpoints import safetensors
 from tests.test_checkpoints import bits
 
 

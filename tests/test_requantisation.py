@@ -13,8 +13,8 @@ import minitorch as mt
 from minitorch import primitives as P
 from minitorch import quantization as q
 from minitorch.errors import MismatchError
-from minitorch.modes.ways_in.frozen import Frozen
 from minitorch.passes import FREEZING, requantised, run_pipeline
+from minitorch_inference.frozen import Frozen
 
 F = mt.nn.functional
 Q = q.QParams

@@ -11,7 +11,7 @@ import pytest
 
 from minitorch import dtypes
 from minitorch.errors import CheckpointError
-from minitorch.export.safetensors import BITS, NAMES, decode, encode, header_of, load, save, spec_of
+from minitorch_checkpoints.safetensors import BITS, NAMES, decode, encode, header_of, load, save, spec_of
 
 
 def file_of(header: Any, data: bytes = b"", length: int | None = None) -> bytes:

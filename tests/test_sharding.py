@@ -13,8 +13,8 @@ import pytest
 
 import minitorch as mt
 from minitorch.errors import CheckpointError
-from minitorch.export import safetensors
-from minitorch.export.checkpoints import pieces
+from minitorch_checkpoints import safetensors
+from minitorch_checkpoints.checkpoints import pieces
 from minitorch_xla.sharding.launch import has_address
 
 pytest.importorskip("jax")

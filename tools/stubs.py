@@ -263,8 +263,12 @@ def beside(name: str) -> str:
 
 
 STUBS = {PACKAGE / "__init__.pyi": package, PACKAGE / "methods.pyi": methods}
-STUBS |= {(PACKAGE / name.replace(".", "/")).with_suffix(".pyi"): partial(beside, name) for name in BESIDE}
+for each in BESIDE:
+    place = PACKAGE / each.replace(".", "/")
+    has_modules = any(other.startswith(f"{each}.") for other in BESIDE)
+    STUBS[place / "__init__.pyi" if has_modules else place.with_suffix(".pyi")] = partial(beside, each)
 
 if __name__ == "__main__":
     for path, written in STUBS.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(written(), encoding="utf-8")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from minitorch import passes
 from minitorch.errors import MismatchError
-from minitorch.export import safetensors
 from minitorch.graph import Graph
 from minitorch.modes.tracing.recording import Program
+from minitorch_checkpoints import safetensors
 
 from .shadow import GRAPH, INPUTS, Report, Shadowed
 

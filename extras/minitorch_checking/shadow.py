@@ -20,10 +20,10 @@ import numpy as np
 from minitorch.backends import interpret, row_of
 from minitorch.dtypes import BY_NUMPY
 from minitorch.errors import MismatchError
-from minitorch.export import safetensors
 from minitorch.graph import Graph
 from minitorch.interpreters import current_watcher
 from minitorch.ir import Node, Spec
+from minitorch_checkpoints import safetensors
 
 from .bisect import Culprit, bisect
 from .difference import Difference, are_equal, difference

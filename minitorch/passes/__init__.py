@@ -1,18 +1,19 @@
 """Passes: functions from graph to graph, as values with names.
 
 `DEFAULT` is the pipeline that every way in uses. `LOWERING` follows it on the way to a backend that makes loops of the
-graph: its passes bring a graph into the form that fuses best. The `interpret` backend does without them. `FREEZING`
-takes the place of `DEFAULT` where parameters are constants. `autocast` makes a pass that changes numbers on purpose,
-and is in none of them.
+graph: its passes bring a graph into the form that fuses best. The `interpret` backend does without them. `FREEZING`,
+of a package beside the engine, takes the place of `DEFAULT` where parameters are constants. `autocast` makes a pass
+that changes numbers on purpose, and is in none of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from ..graph.graph import Graph
+from ..packages import load
 from . import pipeline
-from .affine import AFFINE_FOLDING
 from .algebra import ALGEBRA, LAWS
 from .channels_last import CHANNELS_LAST
 from .common_subexpressions import COMMON_SUBEXPRESSIONS
@@ -20,7 +21,6 @@ from .constant_folding import CONSTANT_FOLDING
 from .contraction_dimensions import CONTRACTION_DIMENSIONS
 from .dead_code import DEAD_CODE
 from .early_quantisation import EARLY_QUANTISATION
-from .freezing import FOLDING
 from .integer_products import INTEGER_PRODUCTS
 from .mixed_precision import autocast
 from .movement import MOVEMENT
@@ -30,6 +30,9 @@ from .requantised import REQUANTISATION
 from .scatter_to_select import SCATTER_TO_SELECT
 from .sink_reshapes import SINK_RESHAPES
 from .unsharded import UNSHARDED
+
+if TYPE_CHECKING:
+    from minitorch_inference.pipeline import AFFINE_FOLDING, FOLDING, FREEZING
 
 DEFAULT: tuple[Pass, ...] = (
     DEAD_CODE,  # first, so that the others have fewer nodes to look at
@@ -43,20 +46,6 @@ DEFAULT: tuple[Pass, ...] = (
     DEAD_CODE,
 )
 
-FREEZING: tuple[Pass, ...] = (
-    DEAD_CODE,
-    COMMON_SUBEXPRESSIONS,
-    MOVEMENT,
-    FOLDING,
-    ALGEBRA,
-    MOVEMENT,
-    REQUANTISATION,  # before scales become others
-    AFFINE_FOLDING,  # the one pass that rounds otherwise; see its bound
-    FOLDING,
-    COMMON_SUBEXPRESSIONS,
-    DEAD_CODE,
-)
-
 LOWERING: tuple[Pass, ...] = (
     UNSHARDED,  # before anything is looked for
     EARLY_QUANTISATION,  # so that products have it in their epilogue
@@ -66,6 +55,16 @@ LOWERING: tuple[Pass, ...] = (
     SINK_RESHAPES,  # so that this moves only those that are left
     CHANNELS_LAST,  # of values that are next to their products now
 )
+
+
+# Of graphs for inference, which a package beside the engine knows.
+_LATER = ("AFFINE_FOLDING", "FOLDING", "FREEZING", "affine")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(load("minitorch_inference.pipeline"), name)
 
 
 def run_pipeline(graph: Graph, passes: Iterable[Pass] = DEFAULT) -> Run:

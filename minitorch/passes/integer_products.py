@@ -21,6 +21,8 @@ import math
 
 import numpy as np
 
+from minitorch.passes.requantised import requantised
+
 from .. import primitives as P
 from ..dtypes import float32, int32
 from ..graph.build import apply, literal
@@ -31,7 +33,6 @@ from ..primitives.contract import labels_of
 from .dequantized import BYTES, Dequantized, Found, moved, reshaped, rewrite_dequantized
 from .intervals import interval, of_type
 from .pipeline import Pass
-from .requantised import requantised
 
 # Movements that sums go through as integers, so that they stay next to the product and are part of its indices.
 STAYING = frozenset((P.reshape, P.permute, P.slice_, P.flip))

@@ -12,7 +12,7 @@ import pytest
 
 import minitorch as mt
 from minitorch import dtypes
-from minitorch.export.safetensors import NAMES
+from minitorch_checkpoints.safetensors import NAMES
 from tests.test_checkpoint_files import Tied
 
 safetensors = pytest.importorskip("safetensors")

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from minitorch.export import opening
+from minitorch_checkpoints import opening
 
 from ..common import package
 from . import wire

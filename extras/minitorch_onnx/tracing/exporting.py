@@ -29,7 +29,6 @@ from minitorch.modes.guards.observed import Observed
 from minitorch.modes.guards.signature import Signatures, plain
 from minitorch.modes.objects.roles import Argument, Output
 from minitorch.modes.tracing.recorded import record
-from minitorch.modes.ways_in.frozen import Frozen
 from minitorch.modes.ways_in.jit import Jitted
 from minitorch.modes.ways_in.looking import Looking
 from minitorch.nn import Module, Parameter
@@ -43,6 +42,7 @@ from minitorch.passes.positions import POSITIONS
 from minitorch.primitives import concatenate
 from minitorch.tensor import Tensor
 from minitorch.tree import Structure
+from minitorch_inference.frozen import Frozen
 
 from ..common import DEFAULT_OPSET, FIRST_OPSET, newest_opset
 from ..writing.files import write

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from minitorch.export import publishing
+from minitorch_checkpoints import publishing
 
 from ..common import package
 

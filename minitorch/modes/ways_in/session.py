@@ -16,6 +16,7 @@ from ...graph import Graph as BaseGraph
 from ...interpreters import Captured, current_staging, made_by
 from ...ir import Node, warn_user
 from ...nn import Module
+from ...packages import load
 from ...tensor import Tensor, on_host
 from ...tree import flatten, unflatten
 from ..objects.roles import Output
@@ -26,7 +27,7 @@ from .feeding import as_fed
 from .lazy import LazyStaging
 
 if TYPE_CHECKING:
-    from .frozen_graph import FrozenGraph
+    from minitorch_inference.frozen_graph import FrozenGraph
 
 _PROGRAMS_KEPT = 64
 
@@ -183,21 +184,21 @@ class Session(Drawable):
             >>> frozen(mt.ones(3, 2)).shape, frozen
             ((3, 2), <frozen graph on backend 'llvm', 1 signature>)
         """
-        from .freezing import frozen_fetches, placeholders_of
-
+        freezing = load("minitorch_inference.freezing")
         leaves, structure = flatten(fetches)
         found = self._compiled(leaves)
         given = found.placeholders
         if placeholders is not None:
-            given = placeholders_of(placeholders, self._staging.placeholder_of)
+            given = freezing.placeholders_of(placeholders, self._staging.placeholder_of)
         results = unflatten(structure, [None if place is None else Output(place) for place in found.positions])
         variables = {each.input: each.tensor for each in self._staging.captured.values()}
         calls = self._staging.module_calls
         training = [each.module for each in calls if each.training and not found.nodes.isdisjoint(each.results)]
         is_pure = not found.written and None not in found.positions
-        return frozen_fetches(
+        frozen: FrozenGraph = freezing.frozen_fetches(
             found.graph, given, found.placeholders, variables, results, is_pure, training, self.backend
         )
+        return frozen
 
     def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
         """Call the graph's callbacks whose placeholders are all fed."""
