@@ -21,7 +21,7 @@ from minitorch.dtypes import float32
 from minitorch.errors import QuantizationError
 from minitorch.functional.facts import numel
 from minitorch.functional.quantised import positive
-from minitorch.interpreters.state import thread
+from minitorch.interpreters import Layer, on_top
 from minitorch.ir import Primitive
 from minitorch.nn.module import Module
 from minitorch.tensor import Tensor
@@ -38,6 +38,41 @@ COUNTED = (P.add, P.reduce_sum)
 def is_counted(primitive: Primitive, inputs: tuple[Tensor, ...]) -> bool:
     """Whether an operation counts: a sum of floats. Those of integers are counters and random bits."""
     return primitive in COUNTED and inputs[0].dtype.is_floating_point
+
+
+class Operands(Layer):
+    """Have a function replace the operands of a module's own operations, not those of the modules that it calls.
+
+    Args:
+        replaced: from a primitive and its inputs to others.
+    """
+
+    def __init__(self, replaced: Callable[[Primitive, tuple[Tensor, ...]], tuple[Tensor, ...]]) -> None:
+        self.replaced = replaced
+        self.is_inside = False  # another module, called by this one
+
+    @property
+    def operands(self) -> Callable[..., Any] | None:
+        """The function, while the module's own operations run."""
+        return None if self.is_inside else self.replaced
+
+    @property
+    def call(self) -> Callable[..., Any] | None:
+        """A compiled function is inlined: its operations are among those of the module that calls it."""
+        return self.below.call if self.is_inside else _inlined
+
+    def called(self, module: Module, run: Callable[[], Any]) -> Any:
+        """Call a module that has operations of its own."""
+        called, outer = self.below.called, self.is_inside
+        self.is_inside = True
+        try:
+            return run() if called is None else called(module, run)
+        finally:
+            self.is_inside = outer
+
+
+def _inlined(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function.inlined(args, kwargs)
 
 
 class Operations(Module):
@@ -75,11 +110,8 @@ class Operations(Module):
             found: tuple[Tensor, ...] = site(*inputs)
             return found
 
-        thread.operands = operands
-        try:
+        with on_top(Operands(operands)):
             result = forward(*args, **kwargs)
-        finally:
-            thread.operands = None
         if count != self.total:
             raise QuantizationError(
                 "MT702",

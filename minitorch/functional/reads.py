@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
-from ..interpreters import Handle, Layer, beneath
+from ..interpreters import Handle, Layer, interpreting
 from ..ir import Primitive, Source, user_source
 from ..tensor import Tensor
 
@@ -65,7 +65,7 @@ class Reads(Layer):
         """Call a compiled function, and note the inputs of its graph; in a recording it is a part of that."""
         if self.recording is not None:
             return self.recording.call(function, args, kwargs)
-        with beneath(self):
+        with interpreting(self.below):
             result = function(*args, **kwargs)
         self.note(function.inputs(args, kwargs))
         return result

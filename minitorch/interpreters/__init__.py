@@ -44,7 +44,7 @@ from .views import (
     shares_memory,
     visible_strides,
 )
-from .watching import Layer, Watcher, beneath, current_watcher, for_one_line, observing, on_top, span, watching
+from .watching import Layer, Watcher, current_watcher, for_one_line, observing, on_top, span, watching
 
 __all__ = [
     "ArgumentLayout",
@@ -60,7 +60,6 @@ __all__ = [
     "Trace",
     "Watcher",
     "autocasting",
-    "beneath",
     "bind",
     "block",
     "broadcast_shapes",

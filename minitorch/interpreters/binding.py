@@ -24,8 +24,9 @@ NO_PARAMS: Mapping[str, Any] = MappingProxyType({})
 def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any] = NO_PARAMS) -> Tensor:
     """Apply a primitive to tensors in the current interpreter, and record it on the tape if needed."""
     state = thread
-    if state.operands is not None:
-        inputs = state.operands(primitive, inputs)
+    interpreter = state.interpreter
+    if interpreter.operands is not None:
+        inputs = interpreter.operands(primitive, inputs)
     needs_gradient = False
     if state.grad_enabled and primitive.gradient is not None:
         for tensor in inputs:
@@ -34,10 +35,10 @@ def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, 
                 if primitive.broadcasts:
                     inputs = expand_operands(inputs, primitive.name, recorded_only=True)
                 break
-    output = state.interpreter.bind(primitive, inputs, params)
+    output = interpreter.bind(primitive, inputs, params)
     if primitive.is_view:
         base = inputs[0]
-        staging = state.interpreter.recording
+        staging = interpreter.recording
         if staging is not None:
             if primitive.name != "reshape" or reshape_is_view(base, params["shape"]):
                 output._view = View(base, primitive, params, staging.node_of(base._root))

@@ -28,6 +28,7 @@ class Eager:
     watcher: Watcher | None = None
     call: Callable[..., Any] | None = None
     called: Callable[..., Any] | None = None
+    operands: Callable[..., Any] | None = None
 
     def __init__(self) -> None:
         # PyTorch is silent about overflow and 0/0, NumPy warns. The setting is made in a context of our own,

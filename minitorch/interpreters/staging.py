@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .eager import check_writeable
 from .provenance import Trace, leaked, made_by
 from .state import Handle
 from .views import may_share, memory_owner
+
+if TYPE_CHECKING:
+    from .watching import Watcher
 
 
 def not_copied(what: str) -> TypeError:
@@ -93,7 +96,8 @@ class Staging:
     # The advice of the error for a value that does not exist yet.
     remedy = "return it from the traced function, and use the result of the call; mt.debug.print shows it at every call"
 
-    watcher = None
+    watcher: Watcher | None = None
+    operands: Callable[..., Any] | None = None
     keeps_values = False  # whether captured tensors become constants: of a frozen function
 
     def __init__(self, name: str, names: dict[int, str] | None = None) -> None:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # The handle of an in-place write that is carried out when it is fetched: made from the target and its new node.
 Handle = Callable[[Tensor, Node], Tensor]
-# What takes the place of the operands of a primitive, in the module that is being called.
-Operands = Callable[[Primitive, tuple[Tensor, ...]], tuple[Tensor, ...]]
 
 
 class Interpreter(Protocol):
@@ -35,6 +33,7 @@ class Interpreter(Protocol):
         watcher: who is told what compiled code does: the topmost `Watcher` here or below, if any.
         call: called with a compiled function and its arguments in place of running it; None if it simply runs.
         called: called with a module and the function that runs it; None if it simply runs.
+        operands: called with a primitive and its inputs before the tape sees them; gives others in their place.
     """
 
     @property
@@ -45,6 +44,8 @@ class Interpreter(Protocol):
     def call(self) -> Callable[..., Any] | None: ...
     @property
     def called(self) -> Callable[..., Any] | None: ...
+    @property
+    def operands(self) -> Callable[[Primitive, tuple[Tensor, ...]], tuple[Tensor, ...]] | None: ...
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Apply a primitive to tensors."""
@@ -105,8 +106,6 @@ class _ThreadState(threading.local):
         autocast_depth: the number of autocast blocks that are open, also those that switch it off.
         casts: of weights, by the weight's `id` and version, the type, and whether the tape records. They belong to the
             interpreter that made them: a recording begins without any, and leaves none.
-        operands: what the module that is being called does to operands of its own operations, if anything; the modules
-            that it calls decide for themselves (`minitorch.quantization.operations`).
     """
 
     def __init__(self) -> None:
@@ -118,7 +117,6 @@ class _ThreadState(threading.local):
         self.autocast: Autocast | None = None
         self.autocast_depth = 0
         self.casts: dict[Any, Cast] = {}
-        self.operands: Operands | None = None
 
 
 thread = _ThreadState()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from operator import attrgetter
 from time import perf_counter_ns
 from typing import Any, TypeVar, cast
 
@@ -30,8 +31,10 @@ class Layer(Base):  # type: ignore[misc]
 
     below: Interpreter = None  # type: ignore[assignment]  # until then
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.below, name)
+
+for _name in vars(Interpreter):
+    if not _name.startswith("_"):  # a method or an attribute: that of the interpreter below
+        setattr(Layer, _name, property(attrgetter(f"below.{_name}")))
 
 
 class Watcher(Layer):
@@ -97,20 +100,6 @@ def on_top(layer: Layer, below: Interpreter | None = None) -> Iterator[None]:
     state.interpreter = layer
     if layer.recording is None:
         state.eager = layer
-    try:
-        yield
-    finally:
-        state.interpreter, state.eager = previous
-
-
-@contextmanager
-def beneath(layer: Layer) -> Iterator[None]:
-    """Take a layer away for a `with` block, with those on top of it."""
-    state = thread
-    previous = state.interpreter, state.eager
-    state.interpreter = layer.below
-    if layer.recording is None:
-        state.eager = layer.below
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ from ..functional.casting import wanted_type
 from ..functional.devices import on_cpu
 from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
-from ..interpreters import concrete, current_staging
+from ..interpreters import concrete
 from ..interpreters.state import thread
 from ..tensor import Tensor
 from .parameter import Parameter
@@ -109,23 +109,12 @@ class Module(Drawable):
         Module.changes += 1
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        staging: Any = current_staging()
-        if staging is None or staging.defers:
+        called = thread.interpreter.called
+        if called is None:
             return self._call(args, kwargs)
-        call = staging.module_call if staging.is_definition else staging.called
-        return call(self, lambda: self._call(args, kwargs))
+        return called(self, lambda: self._call(args, kwargs))
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        outer = thread.operands
-        if outer is None:
-            return self._hooked(args, kwargs)
-        thread.operands = None  # operations of this module, and of its hooks, are none of the caller's
-        try:
-            return self._hooked(args, kwargs)
-        finally:
-            thread.operands = outer
-
-    def _hooked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in self._hooks["before"]:
             changed = hook(self, args)
             if changed is not None:

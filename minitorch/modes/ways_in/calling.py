@@ -86,10 +86,9 @@ class Calling(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled graph of this signature, tracing first if there is none."""
-        state = thread
-        call = state.interpreter.call
-        if call is not None or state.operands is not None:  # a recording, a profile, a module of quantised sums
-            result: R = self.inlined(args, kwargs) if call is None or state.operands else call(self, args, kwargs)
+        call = thread.interpreter.call
+        if call is not None:  # a recording, for example, or a profile
+            result: R = call(self, args, kwargs)
             return result
         traced, tensors = self._find(args, kwargs)
         if traced is None:

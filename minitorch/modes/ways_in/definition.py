@@ -147,7 +147,7 @@ class GraphStaging(Staging):
         run()
         return Operation(self.writes[before:])
 
-    def module_call(self, module: Module, run: Callable[[], Any]) -> Any:
+    def called(self, module: Module, run: Callable[[], Any]) -> Any:
         """Call a module, and note its mode and what it writes to its buffers."""
         if follows_training(module):
             _defined.setdefault(module, set()).add(module.training)

@@ -49,6 +49,7 @@ class LazyStaging(Staging, Drawable):
     """
 
     defers = True
+    called = None  # type: ignore[assignment]
     remedy = "compute it before the lazy block is left by an exception"
 
     def __init__(self, backend: str) -> None:
