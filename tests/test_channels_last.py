@@ -17,8 +17,9 @@ from minitorch.compiler.codegen.listing import inner_loops
 from minitorch.compiler.target import TARGETS, Target
 from minitorch.graph import Graph
 from minitorch.graph.build import apply, literal, topological_order
-from minitorch.passes import CHANNELS_LAST, channels_last
+from minitorch.passes import CHANNELS_LAST
 from minitorch.primitives.contract import contract
+from minitorch_quantization.passes import channels_last
 from tests.graphs import evaluate_graph
 
 nn = mt.nn

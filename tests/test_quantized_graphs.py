@@ -21,8 +21,9 @@ from minitorch.backends import passes_for
 from minitorch.graph.build import apply
 from minitorch.graph.graph import Graph
 from minitorch.ir import Node
-from minitorch.passes import Pass, dequantized, early_quantisation, integer_products, requantised
-from minitorch.passes.dequantized import Dequantized, Found
+from minitorch.passes import Pass
+from minitorch_quantization.passes import dequantized, early_quantisation, integer_products, requantised
+from minitorch_quantization.passes.dequantized import Dequantized, Found
 
 EXPENSIVE = tuple(mode for mode in MODES if mode not in (*CHEAP, "eager"))
 

@@ -11,7 +11,7 @@ import pytest
 import minitorch as mt
 from minitorch import quantization as q
 from minitorch.errors import DTypeError, ShapeError
-from minitorch.passes import integer_products
+from minitorch_quantization.passes import integer_products
 
 nn = mt.nn
 

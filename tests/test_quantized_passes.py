@@ -15,17 +15,10 @@ from minitorch import quantization as q
 from minitorch.errors import MinitorchError, MismatchError
 from minitorch.graph.build import apply
 from minitorch.graph.graph import Graph
-from minitorch.passes import (
-    DEFAULT,
-    EARLY_QUANTISATION,
-    INTEGER_PRODUCTS,
-    Pass,
-    dequantized,
-    integer_products,
-    run_pipeline,
-)
+from minitorch.passes import DEFAULT, EARLY_QUANTISATION, INTEGER_PRODUCTS, Pass, run_pipeline
 from minitorch.passes.dead_code import remove_dead_code
 from minitorch.passes.intervals import interval
+from minitorch_quantization.passes import dequantized, integer_products
 from tests.graphs import evaluate_graph
 
 nn, F = mt.nn, mt.nn.functional

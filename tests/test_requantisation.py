@@ -13,8 +13,9 @@ import minitorch as mt
 from minitorch import primitives as P
 from minitorch import quantization as q
 from minitorch.errors import MismatchError
-from minitorch.passes import FREEZING, requantised, run_pipeline
+from minitorch.passes import FREEZING, run_pipeline
 from minitorch_inference.frozen import Frozen
+from minitorch_quantization.passes import requantised
 
 F = mt.nn.functional
 Q = q.QParams

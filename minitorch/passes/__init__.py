@@ -15,18 +15,15 @@ from ..graph.graph import Graph
 from ..packages import load
 from . import pipeline
 from .algebra import ALGEBRA, LAWS
-from .channels_last import CHANNELS_LAST
 from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
 from .contraction_dimensions import CONTRACTION_DIMENSIONS
 from .dead_code import DEAD_CODE
-from .early_quantisation import EARLY_QUANTISATION
-from .integer_products import INTEGER_PRODUCTS
+from .eight_bits import CHANNELS_LAST, EARLY_QUANTISATION, INTEGER_PRODUCTS, REQUANTISATION
 from .mixed_precision import autocast
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 from .rejected import REJECTED_LAWS, RejectedLaw
-from .requantised import REQUANTISATION
 from .scatter_to_select import SCATTER_TO_SELECT
 from .sink_reshapes import SINK_RESHAPES
 from .unsharded import UNSHARDED

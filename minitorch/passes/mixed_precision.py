@@ -46,7 +46,7 @@ from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import INPUT, POINTWISE, Node
 from .attention import attentions
-from .dequantized import BYTES
+from .eight_bits import BYTES
 from .pipeline import Pass
 
 MOVEMENTS = frozenset(

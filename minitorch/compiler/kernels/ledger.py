@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ...graph import Graph, topological_order
 from ...graph.cost import in_units
 from ...ir import INPUT, Node, Source
-from ...passes.integer_products import kept_in_floats
+from ...passes.eight_bits import kept_in_floats
 from ...tables import Table, Tabular
 from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
 from ..fusion.groups import Group

@@ -21,18 +21,17 @@ import math
 
 import numpy as np
 
-from minitorch.passes.requantised import requantised
+from minitorch import primitives as P
+from minitorch.dtypes import float32, int32
+from minitorch.graph.build import apply, literal
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node, Primitive, Shape, Spec
+from minitorch.passes.intervals import interval, of_type
+from minitorch.primitives.contract import labels_of
 
-from .. import primitives as P
-from ..dtypes import float32, int32
-from ..graph.build import apply, literal
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import Node, Primitive, Shape, Spec
-from ..primitives.contract import labels_of
 from .dequantized import BYTES, Dequantized, Found, moved, reshaped, rewrite_dequantized
-from .intervals import interval, of_type
-from .pipeline import Pass
+from .requantised import requantised
 
 # Movements that sums go through as integers, so that they stay next to the product and are part of its indices.
 STAYING = frozenset((P.reshape, P.permute, P.slice_, P.flip))
@@ -191,11 +190,3 @@ def combined(primitive: Primitive, a: Node, b: Node) -> Node:
         return apply(P.expand, x, shape=shape, source=x.source)
 
     return apply(primitive, fitted(a), fitted(b), source=a.source)
-
-
-INTEGER_PRODUCTS = Pass(
-    "integer products",
-    integer_products,
-    "Multiply quantised operands as 8-bit integers, and scale the sums.",
-    rearranges=True,
-)

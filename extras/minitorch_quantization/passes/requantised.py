@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import primitives as P
-from ..dtypes import DType, float32
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import Node
+from minitorch import primitives as P
+from minitorch.dtypes import DType, float32
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node
+
 from .dequantized import BYTES, Dequantized, Found, rewrite_dequantized
 from .early_quantisation import shifted
-from .pipeline import Pass
 
 TO_WHOLE = 12582912.0  # adding and subtracting 1.5 * 2**23 rounds
 SCALES = (2.0**-100, 2.0**100)  # between which three roundings are all that goes wrong
@@ -146,10 +146,3 @@ def drop_requantisation(graph: Graph) -> Graph:
         return None if integers is None else (integers, None)
 
     return rewrite_dequantized(graph, rule)
-
-
-REQUANTISATION = Pass(
-    "requantisation",
-    drop_requantisation,
-    "Drop roundings to integers of what was dequantised with the same parameters.",
-)

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import primitives as P
-from ..dtypes import float32
-from ..graph.build import apply, literal
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import POINTWISE, Node, Primitive, Spec
+from minitorch import primitives as P
+from minitorch.dtypes import float32
+from minitorch.graph.build import apply, literal
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import POINTWISE, Node, Primitive, Spec
+
 from .dequantized import BYTES
-from .pipeline import Pass
 
 # Movements whose results consist of elements of the operand; padding makes others.
 COMMUTING = frozenset((P.reshape, P.permute, P.slice_, P.flip, P.expand, P.unfold, P.concatenate))
@@ -286,8 +286,3 @@ def _rises(node: Node, source: Node) -> bool:
         return rule is not None and rule(each, rises)
 
     return rises(node)
-
-
-EARLY_QUANTISATION = Pass(
-    "early quantisation", quantise_early, "Round to 8 bits before movements and maxima.", rearranges=True
-)

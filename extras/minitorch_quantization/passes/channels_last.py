@@ -18,15 +18,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import primitives as P
-from ..dtypes import int32
-from ..graph.build import apply, literal, topological_order, with_inputs
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import INPUT, POINTWISE, Node, Spec
-from ..primitives.contract import contract
+from minitorch import primitives as P
+from minitorch.dtypes import int32
+from minitorch.graph.build import apply, literal, topological_order, with_inputs
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import INPUT, POINTWISE, Node, Spec
+from minitorch.primitives.contract import contract
+
 from .dequantized import BYTES
-from .pipeline import Pass
 
 GROUP = 4  # channels that one instruction takes
 
@@ -188,11 +188,3 @@ def _permuted(node: Node, order: tuple[int, ...]) -> Node:
         shape = tuple([node.shape[axis] for axis in order])
         return literal(node.params["value"], Spec(shape, node.dtype), node.source)
     return apply(P.permute, node, source=node.source, dims=order)
-
-
-CHANNELS_LAST = Pass(
-    "channels last",
-    channels_last,
-    "Store images in 8 bits, which integer convolutions read, with the channels of a place beside each other.",
-    rearranges=True,
-)

@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import primitives as P
-from ..dtypes import bool_, float32, int8, int32, uint8
-from ..graph.build import apply, literal, topological_order, with_inputs
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import INPUT, Node, Shape, Spec
-from .intervals import interval, of_type
-from .variation import RULES, variation
+from minitorch import primitives as P
+from minitorch.dtypes import bool_, float32, int8, int32, uint8
+from minitorch.graph.build import apply, literal, topological_order, with_inputs
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import INPUT, Node, Shape, Spec
+from minitorch.passes.intervals import interval, of_type
+from minitorch.passes.variation import RULES, variation
 
 BYTES = (uint8, int8)
 
