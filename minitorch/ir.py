@@ -33,23 +33,6 @@ MOST = 2**60
 """Elements of an array, a length of 0 taken for 1: of 8 bytes each, as many as an address space of 2**63 bytes has."""
 
 
-class Length(int):
-    """An int that knows more than its number, and stays the object that it is while a program is recorded.
-
-    An export with dynamic sizes traces with such ints, see `minitorch_onnx.writing.tracked`.
-    """
-
-    def __index__(self) -> Length:
-        return self
-
-
-def without_lengths(value: Any) -> Any:
-    """A parameter of a node in which each `Length` is a number and no more."""
-    if isinstance(value, tuple):
-        return tuple([without_lengths(each) for each in value])
-    return int.__int__(value) if isinstance(value, Length) else value
-
-
 @dataclass(frozen=True, slots=True)
 class Spec:
     """Shape and element type: all that is known of a value before it is computed.
@@ -230,8 +213,8 @@ def as_stored(params: Mapping[str, Any], spec: Spec) -> Mapping[str, Any]:
     Raises:
         OverflowError, ValueError: for a number that the type cannot hold.
     """
-    value = params.get("value")
-    if not isinstance(value, PYTHON_NUMBERS):
+    value: Any = params.get("value")
+    if not issubclass(type(value), PYTHON_NUMBERS):  # an array, or a symbolic number
         return params
     return {**params, "value": stored(value, spec.dtype)}
 
@@ -272,16 +255,6 @@ class Node:
         self.spec = spec
         self.source = source
         self.trace = trace
-
-    def know_length(self, dim: int, length: Length) -> None:
-        """Have a dimension know how its length was computed, where the shape rule was told a plain number.
-
-        The number is the same, so the node is.
-        """
-        shape = (*self.spec.shape[:dim], length, *self.spec.shape[dim + 1 :])
-        if shape != self.spec.shape:
-            raise ValueError(f"{length} is not the length of dimension {dim} of {self.spec}")
-        self.spec = Spec(shape, self.spec.dtype)
 
     @property
     def shape(self) -> Shape:

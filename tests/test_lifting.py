@@ -297,7 +297,7 @@ def test_lifting_is_a_pass_that_is_printed_and_read():
 
 def test_every_operator_has_a_rule():
     made = {name for name, *_ in FOUND} | {"quantize", "dequantize"}
-    later = {"mean", *KINDS}  # tests/test_lifted_layers.py
-    assert made | later == set(OPERATORS) and not made & later
+    later = {"mean", *KINDS}  # tests/test_lifted_layers.py; `size` is made where symbolic sizes are recorded
+    assert made | later == set(OPERATORS) - {"size"} and not made & later
     assert len(RULES) >= len(made)
     assert not any(each.gradient for each in OPERATORS.values())

@@ -18,6 +18,7 @@ from ..errors import ShapeError
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
 from ..primitives.movement import on_diagonal
+from ..sizes import same
 from ..tensor import Tensor
 from .casting import clone, own
 from .operands import as_int, fitting, from_array, is_operand, is_traced, number, promote_all, real, whole, wrap_dim
@@ -71,7 +72,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     _check_several("cat", tensors)
     given = promote_all(*tensors) if tensors else ()
     # An empty tensor of one dimension fits everywhere: that is how loops in PyTorch programs begin.
-    joined = [tensor for tensor in given if tensor.shape != (0,)] or list(given[:1])
+    joined = [tensor for tensor in given if not same(tensor.shape, (0,))] or list(given[:1])
     return P.concatenate(*joined, dim=wrap_dim(dim, joined[0].ndim) if joined else 0)
 
 
@@ -208,7 +209,7 @@ def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
         dim = dim_with_places("roll", input, axis)
         length = input.shape[dim]
         cut = -amount % length if length else 0
-        if cut:
+        if not same(cut, 0):
             moved = P.concatenate(part(moved, dim, cut, length), part(moved, dim, 0, cut), dim=dim)
     return clone(input) if moved is input else moved
 
@@ -227,7 +228,7 @@ def repeat(x: Tensor, *each: Any, repeats: Any = None) -> Tensor:
                 [1, 2, 1, 2]])
     """
     times = ints(each, repeats)
-    if len(times) < x.ndim or min(times, default=0) < 0:
+    if len(times) < x.ndim or any(count < 0 for count in times):
         raise RuntimeError(f"repeat: {list(times)} must give a number from 0 up for each dimension of {x.spec}")
     shape = (1,) * (len(times) - x.ndim) + x.shape
     split = tuple(length for old in shape for length in (1, old))

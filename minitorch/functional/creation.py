@@ -17,6 +17,7 @@ from .. import primitives as P
 from ..errors import DTypeError
 from ..interpreters import concrete
 from ..ir import MOST, Shape
+from ..sizes import hint_of, larger
 from ..tensor import Tensor
 from .data import leaf, tensor
 from .operands import Number, as_int, fitting, number, real, to_dtype, whole
@@ -44,13 +45,12 @@ METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 def as_shape(name: str, size: tuple[Any, ...]) -> Shape:
     """A shape given as ``f(2, 3)`` or ``f((2, 3))``."""
     lengths = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
-    try:
-        shape = tuple(length.__index__() for length in lengths)
-    except AttributeError:
-        raise TypeError(f"{name}: a size is made of ints, not {tuple(lengths)!r}") from None
+    if not all(hasattr(length, "__index__") for length in lengths):
+        raise TypeError(f"{name}: a size is made of ints, not {tuple(lengths)!r}")
+    shape = tuple(map(as_int, lengths))
     if any(length < 0 for length in shape):
         raise ValueError(f"{name}: a length cannot be negative: {shape}")
-    if math.prod(length or 1 for length in shape) >= MOST:
+    if math.prod([length or 1 for length in hint_of(shape)]) >= MOST:
         raise ValueError(f"{name}: {list(shape)} are more elements than an address has bytes: make it smaller")
     return shape
 
@@ -219,11 +219,11 @@ def linspace(
     inner = dtypes.float64
     for value in (start, end) if kind.category == "int" else ():
         fitting("linspace", value, kind)
-    step = number((end - start) / max(steps - 1, 1), inner)
+    step = number((end - start) / larger(steps - 1, 1), inner)
     index = P.iota(size=steps, dtype=inner)
     from_start = P.add(number(float(start), inner), P.mul(step, index))
     to_end = P.sub(number(float(end), inner), P.mul(step, P.sub(number(steps - 1, inner), index)))
-    near_start = P.less(index, number(max(steps / 2, 1), inner))
+    near_start = P.less(index, number(larger(steps / 2, 1), inner))
     return leaf(to_dtype(P.where(near_start, from_start, to_end), kind), requires_grad, device)
 
 

@@ -18,6 +18,7 @@ from ..dtypes import PYTHON_NUMBERS, bool_, int64
 from ..errors import DTypeError, ShapeError
 from ..interpreters import concrete
 from ..primitives.movement import inverse_permutation
+from ..sizes import smaller
 from ..tensor import Tensor
 from .casting import contiguous
 from .indexing import MASK_FIX, getitem
@@ -215,7 +216,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if input.ndim != indices.ndim:
         raise ShapeError("MT201", f"take_along_dim: {input.spec} and indices {indices.spec} differ in dimensions")
     widths = (input.shape[dim], indices.shape[dim])
-    shared, _ = broadcast_tensors(part(input, dim, 0, min(1, widths[0])), part(indices, dim, 0, min(1, widths[1])))
+    shared, _ = broadcast_tensors(
+        part(input, dim, 0, smaller(1, widths[0])), part(indices, dim, 0, smaller(1, widths[1]))
+    )
     shapes = [(*shared.shape[:dim], width, *shared.shape[dim + 1 :]) for width in widths]
     sides = P.expand(input, shape=shapes[0]), P.expand(indices, shape=shapes[1])
     return gathered("take_along_dim", sides[0], dim, sides[1], from_end=True)

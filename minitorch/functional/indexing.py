@@ -18,8 +18,9 @@ from .. import primitives as P
 from ..dtypes import PYTHON_NUMBERS, bool_, uint8
 from ..errors import ShapeError
 from ..interpreters import broadcast_shapes, concrete
-from ..ir import Length, Shape
+from ..ir import Shape
 from ..primitives.movement import taken
+from ..sizes import is_symbolic, larger, same, smaller
 from ..tensor import Tensor
 from .casting import contiguous
 from .inplace import assign
@@ -64,7 +65,7 @@ class Selection:
 
 def _item(item: Any) -> Any:
     """One item of an index as an int, bool, slice, None, Ellipsis, tensor, or array with dimensions."""
-    if type(item) in _WIDTHS or isinstance(item, Length):
+    if type(item) in _WIDTHS or is_symbolic(item):
         return item
     if isinstance(item, Tensor):
         if item.dtype.is_floating_point or item.dtype is uint8:
@@ -127,7 +128,7 @@ def selection(x: Tensor, index: Any) -> Selection:
             is_all = is_all and bounds[-1] == (0, whole[dim], 1)
         elif isinstance(item, slice):
             bounds.append(slice_bounds(item, whole[dim]))
-            is_all = is_all and _is_all(item, bounds[-1], whole[dim])
+            is_all = is_all and _is_all(bounds[-1], whole[dim])
             shape.append(taken(*bounds[-1]))
         else:
             lengths = whole[dim : dim + _width(item)]
@@ -151,19 +152,19 @@ def slice_bounds(item: slice, length: int) -> tuple[int, int, int]:
         raise ValueError(f"the step of a slice must be 1 or more, not {step}: use flip to read backwards")
     start = 0 if item.start is None else _bound(as_int(item.start), length)
     stop = length if item.stop is None else _bound(as_int(item.stop), length)
-    return start, max(start, stop), step
+    return start, larger(start, stop), step
 
 
-def _is_all(item: slice, bounds: tuple[int, int, int], length: int) -> bool:
-    """Whether a slice is all of a dimension; of a `Length`, whether it is so for every number that this may be."""
-    if not any(isinstance(each, Length) for each in (*bounds, length)):
+def _is_all(bounds: tuple[int, int, int], length: int) -> bool:
+    """Whether a slice is all of a dimension, for all sizes."""
+    if type(bounds[1]) is type(length) is int:
         return bounds == (0, length, 1)
-    return item.start is None and (item.stop is None or item.stop is length) and bounds[2] == 1
+    return same(bounds, (0, length, 1))
 
 
 def _bound(value: int, length: int) -> int:
     """One bound of a slice, counted from the beginning, as `slice.indices` has it."""
-    return max(value + length, 0) if value < 0 else min(value, length)
+    return larger(value + length, 0) if value < 0 else smaller(value, length)
 
 
 def _index_tensor(item: Tensor | Array, lengths: Shape, dim: int) -> Tensor | Array:

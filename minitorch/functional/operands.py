@@ -19,8 +19,8 @@ from .. import dtypes, interpreters
 from ..dtypes import DType
 from ..errors import DTypeError, by_name
 from ..interpreters import current_staging
-from ..ir import Length
 from ..primitives import Literal, cast, check, constant
+from ..sizes import is_symbolic
 from ..tensor import Tensor, on_host
 
 __all__ = ["promote_types", "result_type"]
@@ -32,13 +32,13 @@ promote_types = dtypes.promote_types
 
 
 def as_int(value: Any) -> int:
-    """A value as an int, by its `__index__`; a `Length` stays what it is.
+    """A value as an int, by its `__index__`; a symbolic size stays what it is.
 
     Raises:
         TypeError: if it is none.
     """
-    if isinstance(value, Length):
-        return value
+    if is_symbolic(value):
+        return value  # type: ignore[no-any-return]
     if not hasattr(value, "__index__"):
         raise TypeError(f"an int is needed here, not {type(value).__name__}: {value!r:.60}")
     return index(value)
@@ -55,7 +55,7 @@ def number(value: Number, dtype: DType) -> Tensor:
     Raises:
         DTypeError: ``MT202`` for an integer of more than 64 bits.
     """
-    if dtype.category == "int" and not is_traced(value) and not 0 <= value < 128:
+    if dtype.category == "int" and not (is_traced(value) or is_symbolic(value)) and not 0 <= value < 128:
         if not -(2**63) <= value < 2**64:
             raise DTypeError("MT202", f"{value} has more than 64 bits, which no element type does")
         value = wrapped(int(value), dtype)
@@ -77,6 +77,8 @@ def fitting(name: str, value: Number, dtype: DType) -> Number:
         value = on_host(given).item()
     if dtype.category == "bool":
         return bool(value)
+    if is_symbolic(value):
+        return value
     if dtype.category == "float":
         high = float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
         low, fits = -high, abs(value) <= high or not math.isfinite(value)
@@ -142,7 +144,7 @@ def operand(value: Operand, dtype: DType | None = None) -> Tensor:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, dtypes.PYTHON_NUMBERS):
-        return number(value, dtype or dtypes.PYTHON_TYPES[type(value)])
+        return number(value, dtype or dtypes.PYTHON_TYPES[value.__class__])
     raise TypeError(
         f"a tensor or a number is needed here, not {type(value).__name__}: {value!r:.60}; "
         "make a tensor with minitorch.tensor(...)"
@@ -183,7 +185,7 @@ def result_type(*operands: Operand) -> DType:
             value = value.item() if isinstance(value, np.generic) else value
             if not isinstance(value, dtypes.PYTHON_NUMBERS):
                 raise TypeError(f"a tensor or a number is needed here, not {type(value).__name__}: {value!r:.60}")
-            dtype, priority = dtypes.PYTHON_TYPES[type(value)], 2
+            dtype, priority = dtypes.PYTHON_TYPES[value.__class__], 2
         known = priorities[priority]
         priorities[priority] = dtype if known is None else dtypes.promote_types(known, dtype)
     return dtypes.combine(*priorities)

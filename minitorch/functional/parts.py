@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from .. import primitives as P
+from ..sizes import larger, smaller
 from ..tensor import Tensor
 from .operands import as_int, wrap_dim
 from .shaping import Ints, ints, movedim
@@ -89,8 +90,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def _parts(x: Tensor, dim: int, bounds: list[int]) -> tuple[Tensor, ...]:
-    ends = [min(bound, x.shape[dim]) for bound in bounds]
-    return tuple([part(x, dim, a, max(a, b)) for a, b in pairwise(ends)])
+    ends = [smaller(bound, x.shape[dim]) for bound in bounds]
+    return tuple([part(x, dim, a, larger(a, b)) for a, b in pairwise(ends)])
 
 
 def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
@@ -156,7 +157,7 @@ def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tupl
     if count < 1:
         raise RuntimeError(f"tensor_split: into {count} parts")
     small, longer = divmod(length, count)
-    return _parts(input, dim, [number * small + min(number, longer) for number in range(count + 1)])
+    return _parts(input, dim, [number * small + smaller(number, longer) for number in range(count + 1)])
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:

@@ -17,6 +17,7 @@ from ..dtypes import DEFAULT_FLOAT, DType
 from ..errors import ShapeError
 from ..interpreters import reshape_is_view
 from ..ir import Shape, Spec
+from ..sizes import is_multiple
 from ..tensor import Tensor
 from .bits import read_as
 from .casting import contiguous
@@ -70,7 +71,7 @@ def _complete(name: str, x: Tensor, shape: Shape, size: int) -> Shape:
     if all(length >= 0 for length in shape):
         return shape
     known = math.prod([length for length in shape if length != -1])
-    if shape.count(-1) != 1 or known <= 0 or size % known:
+    if shape.count(-1) != 1 or known <= 0 or not is_multiple(size, known):
         raise ShapeError(
             "MT201",
             f"{name}: {x.spec} cannot become {list(shape)}",

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import dtypes
 from .. import primitives as P
+from ..sizes import larger
 from ..tensor import Tensor
 from .operands import Number, like, operand, real, require_float, to_dtype, widen
 from .reductions import Dims, element_count, kept_shape, nansum, reduce, reduced_dims, root, sum
@@ -56,7 +57,7 @@ def _moments(x: Tensor, dims: tuple[int, ...], correction: Number, keepdim: bool
     deviation = P.sub(x, center)
     squares = reduce(P.reduce_sum, P.mul(deviation, deviation), dims, keepdim)
     shape = kept_shape(x.shape, dims) if keepdim else squares.shape
-    return P.div(squares, like(max(0, count - correction), x)), P.reshape(center, shape=shape)
+    return P.div(squares, like(larger(0, count - correction), x)), P.reshape(center, shape=shape)
 
 
 def _wide_moments(

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator
 from ..dtypes import PYTHON_NUMBERS
 from ..errors import GraphError
 from ..ir import PRIMITIVES, Node, Primitive
+from ..sizes import UndecidedError
 from .build import with_inputs
 from .graph import Graph
 from .patterns import Bindings, Match, Operand, Operation, Pattern, Wildcard, as_pattern, instantiate, matches, orders
@@ -75,7 +76,13 @@ class Rule:
         self.name = name or f"{pattern} -> {replacement}"
 
     def apply(self, match: Match) -> Node | None:
-        """The replacement of a node that the pattern fits; None if the rule declines."""
+        """The replacement of a node that the pattern fits; None if the rule declines, or would decide by a size."""
+        try:
+            return self._apply(match)
+        except UndecidedError:
+            return None
+
+    def _apply(self, match: Match) -> Node | None:
         if self.where is not None and not self.where(match):
             return None
         if self.expression is None:

@@ -12,9 +12,10 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from ..dtypes import DType, float64, stored
-from ..ir import Length, Node
-from ..primitives import Literal, constant
+from ..dtypes import PYTHON_NUMBERS, DType, float64, stored
+from ..ir import Node
+from ..primitives import constant
+from ..sizes import is_symbolic
 
 Number = bool | int | float
 
@@ -25,7 +26,7 @@ SCALAR_KINDS = (bool, int, float, str, DType)
 def is_static(value: object) -> bool:
     """Whether a value can be a parameter of a node: a number, a name, an element type, or tuples of them."""
     if type(value) is not tuple:
-        return type(value) in SCALAR_KINDS or isinstance(value, Length)
+        return type(value) in SCALAR_KINDS or is_symbolic(value)
     return all(map(is_static, value))
 
 
@@ -52,8 +53,8 @@ def params_key(params: Mapping[str, Any]) -> Hashable:
 
 
 def is_splat(node: Node) -> bool:
-    """Whether a node is one number in every element."""
-    return node.primitive is constant and type(node.params["value"]) is not Literal
+    """Whether a node is one number in every element; a symbolic number is none that passes compute with."""
+    return node.primitive is constant and issubclass(type(node.params["value"]), PYTHON_NUMBERS)
 
 
 def splat_key(node: Node) -> Hashable:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..dtypes import DType, stored
 from ..errors import GraphError
-from ..ir import INPUT, LOWERED, OPERATORS, PRIMITIVES, Length, Node, is_input_name
+from ..ir import INPUT, LOWERED, OPERATORS, PRIMITIVES, Node, is_input_name
 from ..primitives import Literal
+from ..sizes import is_int, is_symbolic
 from .values import is_static, value_key
 
 if TYPE_CHECKING:
@@ -25,12 +26,8 @@ MAX_DIMS = 64  # as in NumPy
 MAX_BYTES = 2**63
 
 
-def _is_int(value: object) -> bool:
-    return type(value) is int or isinstance(value, Length)
-
-
 def _are_ints(value: object) -> bool:
-    return type(value) is tuple and (set(map(type, value)) <= {int} or all(map(_is_int, value)))
+    return type(value) is tuple and (set(map(type, value)) <= {int} or all(map(is_int, value)))
 
 
 def _are_lists_of_ints(value: object) -> bool:
@@ -53,7 +50,7 @@ def _is_mesh(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (bool, int, float) or isinstance(value, Length)
+    return type(value) in (bool, int, float) or is_symbolic(value)
 
 
 # The type of each parameter of the primitives, by name.
@@ -61,24 +58,24 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
     "axes": _are_lists_of_names,
     "descending": lambda value: type(value) is bool,
     "devices": _are_names,
-    "dilation": _is_int,
-    "dim": _is_int,
+    "dilation": is_int,
+    "dim": is_int,
     "dims": _are_ints,
     "dtype": lambda value: type(value) is DType,
     "error": lambda value: type(value) is str,
     "high": _is_number,
-    "kept": _is_int,
+    "kept": is_int,
     "left": _are_lists_of_ints,
     "lengths": _are_ints,
     "low": _is_number,
     "mesh": _is_mesh,
-    "offset": _is_int,
+    "offset": is_int,
     "padding": _are_lists_of_ints,
     "right": _are_lists_of_ints,
     "shape": _are_ints,
-    "size": _is_int,
+    "size": is_int,
     "start": _are_ints,
-    "step": lambda value: _is_int(value) or _are_ints(value),
+    "step": lambda value: is_int(value) or _are_ints(value),
     "stop": _are_ints,
     "value": lambda value: _is_number(value) or type(value) is Literal,
     "what": lambda value: type(value) is str,
@@ -149,7 +146,7 @@ def _shape(node: Node, seen: set[Node]) -> str | None:
         return f"{shape!r} and {dtype!r} are no shape and type"
     size = dtype.itemsize
     for length in shape:
-        if not _is_int(length) or length < 0:
+        if not is_int(length) or length < 0:
             return f"{length!r} in {list(shape)} is not a length"
         size *= length
     if len(shape) > MAX_DIMS or size >= MAX_BYTES:
@@ -170,7 +167,7 @@ def _value_fits(node: Node, seen: set[Node]) -> str | None:
     if type(value) is Literal:
         fits = value.array.dtype == node.spec.dtype.numpy
         return None if fits else f"a literal of {value.array.dtype} is declared as {node.spec.dtype.name}"
-    if value is not None:
+    if value is not None and not is_symbolic(value):
         try:
             fits = value_key(stored(value, node.spec.dtype)) == value_key(value)
         except (ValueError, OverflowError) as error:

@@ -15,16 +15,16 @@ def common_shape(tensors: tuple[Tensor, ...], name: str = "") -> Shape:
     """
     shape: list[int] = []
     for axis in range(max(tensor.ndim for tensor in tensors), 0, -1):
-        lengths = {length for tensor in tensors if tensor.ndim >= axis and (length := tensor.shape[-axis]) != 1}
-        if len(lengths) > 1:
+        lengths = [length for tensor in tensors if tensor.ndim >= axis and (length := tensor.shape[-axis]) != 1]
+        if lengths and lengths.count(lengths[0]) < len(lengths):
             raise ShapeError(
                 "MT201",
                 (f"{name}: " if name else "")
                 + " and ".join(str(tensor.spec) for tensor in tensors)
                 + " do not broadcast together",
-                why=f"dimension {-axis} has lengths {' and '.join(map(str, sorted(lengths)))}: "
+                why=f"dimension {-axis} has lengths {' and '.join(map(str, sorted({*lengths})))}: "
                 "they must be equal, or one of them 1",
                 fix="reshape, unsqueeze or transpose one of them",
             )
-        shape.append(lengths.pop() if lengths else 1)
+        shape.append(lengths[0] if lengths else 1)
     return tuple(shape)

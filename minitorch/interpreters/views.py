@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Node, Shape, without_lengths
+from ..ir import Node, Shape
+from ..sizes import hint_of
 from ..tensor import OnDevice, Tensor, View
 
 
@@ -54,7 +55,7 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
         memory = tensor._value
     for view in reversed(missing):
         if view.primitive.kind == "movement":  # other bits lie where the bits did
-            params = {name: without_lengths(value) for name, value in view.params.items()}
+            params = {name: hint_of(value) for name, value in view.params.items()}
             memory = view.primitive.evaluate(memory, **params)
         view.layout = memory
     return memory
@@ -87,7 +88,7 @@ def _given_layout(tensor: Tensor) -> ArgumentLayout | None:
 
 def _reshapes_in_place(memory: np.ndarray[Any, Any], shape: Shape) -> bool:
     try:
-        np.reshape(memory, shape, copy=False)
+        np.reshape(memory, hint_of(shape), copy=False)
     except ValueError:
         return False
     return True
@@ -177,7 +178,7 @@ def _apart(shape: Shape) -> Shape:
 
 
 def _with_strides(shape: Shape, strides: Shape) -> np.ndarray[Any, Any]:
-    return np.lib.stride_tricks.as_strided(_ONE_BYTE, shape, strides)
+    return np.lib.stride_tricks.as_strided(_ONE_BYTE, hint_of(shape), hint_of(strides))
 
 
 _ONE_BYTE = np.frombuffer(b"0", np.int8)  # read-only, and so is every view of it

@@ -6,8 +6,9 @@ import math
 import warnings
 from typing import Any
 
-from ..dtypes import DType
+from ..dtypes import DType, float32
 from ..errors import DTypeError
+from ..functional.creation import zeros
 from ..functional.devices import on_cpu
 from ..functional.operands import probability, whole
 from ..interpreters import current_autocast
@@ -108,6 +109,14 @@ class RNNBase(Recurrent):
 
     def flatten_parameters(self) -> None:
         """Nothing: it arranges memory for CUDA's library, and programs written for that call it."""
+
+    def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
+        """The weights and the biases of a layer in one direction; zeros in place of biases, if there are none."""
+        weights: list[Tensor] = [getattr(self, f"weight_{place}{suffix}") for place in ("ih", "hh")]
+        if self.proj_size or any(each.dtype is not float32 for each in weights):
+            return super().parameters_of(suffix)
+        zero = zeros(weights[0].shape[0])
+        return (*weights, *(getattr(self, f"bias_{place}{suffix}", zero) for place in ("ih", "hh")))
 
     def product(self, x: Tensor, place: str) -> Tensor:
         """`F.linear` with the parameters of a place.

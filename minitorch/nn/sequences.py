@@ -8,6 +8,7 @@ The subclasses multiply: `minitorch.nn.recurrent` by parameters, `minitorch.quan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ShapeError
@@ -15,8 +16,8 @@ from ..functional.arranging import cat, stack
 from ..functional.creation import zeros
 from ..functional.operands import require_tensor
 from ..functional.parts import unbind
-from ..functional.shaping import squeeze, transpose, unsqueeze
-from ..ir import Length, Node
+from ..functional.shaping import flatten, squeeze, transpose, unsqueeze
+from ..sizes import is_symbolic
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module
@@ -87,6 +88,13 @@ class Recurrent(Module):
         for layer, suffixes in enumerate(self.suffixes):
             if layer and self.dropout and self.training:
                 x = F.dropout(x, self.dropout)
+            given = [each for suffix in suffixes for each in self.parameters_of(suffix)]
+            if given and is_symbolic(x.shape[0]):  # there is no loop in a graph
+                if hx is not None:
+                    given += [stack(each[len(ends) : len(ends) + len(suffixes)]) for each in state]
+                x, reached = self._operator(x, given, len(suffixes))
+                ends += reached
+                continue
             found = []
             for direction, suffix in enumerate(suffixes):
                 first = tuple([each[len(ends)] for each in state])
@@ -112,10 +120,21 @@ class Recurrent(Module):
 
         given = self.product(x, f"ih{suffix}")
         hs, end = scan(KINDS[self.mode], given, state, hidden, project if self.proj_size else None, reverse)
-        found = stack(hs)
-        if isinstance(x.shape[0], Length) and isinstance(found._value, Node):  # the length of a list is a plain number
-            found._value.know_length(0, x.shape[0])
-        return found, end
+        return stack(hs), end
+
+    def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
+        """The weights and biases of a layer in one direction, as operators have them; none if it is no operator."""
+        return ()
+
+    def _operator(self, x: Tensor, given: Sequence[Tensor], directions: int) -> tuple[Tensor, list[State]]:
+        """One layer over a sequence of symbolic length: its hidden states, and the last states of each direction."""
+        from ..primitives.operators import recurrent
+
+        operator, reverse = getattr(recurrent, self.mode.lower()), (False, True)[:directions]
+        hs, *last = [
+            operator(x, *given, reverse=reverse, gives=gives) for gives in recurrent.RESULTS[: len(self.sizes) + 1]
+        ]
+        return flatten(transpose(hs, 1, 2), 2), [*zip(*map(unbind, last), strict=True)]
 
     def _first(self, x: Tensor, hx: Any, batched: bool) -> list[tuple[Tensor, ...]]:
         """The first states, taken apart by layer and direction: of each, those of all places."""

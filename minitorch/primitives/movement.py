@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import DTypeError, ShapeError, ShardingError
 from ..ir import PRIMITIVES, Primitive, Shape, Spec
+from ..sizes import larger, smaller
 from ..tensor import Tensor
 from .declare import axis_error, declare
 from .elementwise import add
@@ -75,7 +76,7 @@ def _infer_expand(x: Spec, *, shape: Shape) -> Spec:
             why="only dimensions of length 1 can be repeated, and new ones come first",
             fix="insert dimensions of length 1 with unsqueeze or reshape",
         )
-    if min(shape, default=0) < 0:
+    if any(length < 0 for length in shape):
         raise ShapeError("MT201", f"expand: {x} cannot become {list(shape)}: a length is negative")
     return Spec(shape, x.dtype)
 
@@ -144,7 +145,7 @@ slice_: Primitive = declare(
 
 
 def _padded_length(length: int, before: int, after: int, between: int) -> int:
-    return before + length + between * max(length - 1, 0) + after
+    return before + length + between * larger(length - 1, 0) + after
 
 
 def _infer_pad(x: Spec, *, padding: Padding, value: float) -> Spec:
@@ -158,7 +159,7 @@ def _infer_pad(x: Spec, *, padding: Padding, value: float) -> Spec:
 
 def _inside(padded: Shape, padding: Padding) -> tuple[Shape, Shape, Shape]:
     """The bounds of the original elements inside a padded tensor."""
-    start = tuple(min(before, length) for (before, _, _), length in zip(padding, padded, strict=True))
+    start = tuple(smaller(before, length) for (before, _, _), length in zip(padding, padded, strict=True))
     stop = tuple(length - after for (_, after, _), length in zip(padding, padded, strict=True))
     return start, stop, tuple(between + 1 for _, _, between in padding)
 
@@ -303,7 +304,7 @@ def _infer_diagonal(x: Spec, *, offset: int) -> Spec:
     if x.ndim < 2:
         raise axis_error("diagonal", (-2, -1), x)
     rows, columns = x.shape[-2:]
-    return Spec((*x.shape[:-2], max(0, min(rows + min(offset, 0), columns - max(offset, 0)))), x.dtype)
+    return Spec((*x.shape[:-2], larger(0, smaller(rows + smaller(offset, 0), columns - larger(offset, 0)))), x.dtype)
 
 
 def _evaluate_diagonal(x: Array, *, offset: int) -> Array:

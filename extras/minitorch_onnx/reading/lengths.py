@@ -1,4 +1,4 @@
-"""Known values that are computed from shapes, while the sizes of a shape are more than numbers (see `ir.Length`).
+"""Known values that are computed from shapes, while the sizes of a shape are symbolic.
 
 ONNX computes shapes with Shape, Gather, Mul and Concat. Each known value that follows a size has an array of Python
 numbers beside its own, computed by the same operators, so that it keeps how it was computed. A value that other
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.dtypes import PYTHON_NUMBERS, DType
-from minitorch.ir import Length
+from minitorch.dtypes import DType
+from minitorch.sizes import hint_of, is_symbolic, larger, smaller
 
 Array = np.ndarray[Any, Any]
 
@@ -34,8 +34,8 @@ def sized(array: Array, lengths: Array | None) -> Array:
 
 
 def is_tracked(number: Any) -> bool:
-    """Whether a number is none of Python's own: it remembers how it was computed."""
-    return type(number) not in PYTHON_NUMBERS
+    """Whether a number is symbolic."""
+    return is_symbolic(number)
 
 
 def numbers(array: Array) -> list[Any]:
@@ -45,8 +45,8 @@ def numbers(array: Array) -> list[Any]:
 
 
 def of_shape(shape: Sequence[int]) -> Array | None:
-    """A shape as an array, if it has a `Length`."""
-    if not any(isinstance(length, Length) for length in shape):
+    """A shape as an array, if it has a symbolic size."""
+    if not any(map(is_symbolic, shape)):
         return None
     found = np.empty(len(shape), object)
     found[:] = shape
@@ -75,15 +75,8 @@ def computed(op: str, operands: Sequence[Array], result: Array, dtype: DType, ax
         return None
     if found.shape != result.shape:
         return None
-    same = all(_plain(each) == plain for each, plain in zip(found.flat, result.flat, strict=True))
+    same = all(hint_of(each) == plain for each, plain in zip(found.flat, result.flat, strict=True))
     return found if same else None
-
-
-def _plain(number: Any) -> Any:
-    """The number alone: comparing it is no decision of the model's."""
-    if not is_tracked(number):
-        return number
-    return int.__int__(number) if isinstance(number, int) else float.__float__(number)
 
 
 def _pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,8 +123,8 @@ _ROWS: dict[str, Callable[..., Any]] = {
     "Identity": _reshaped,
     "Less": _pointwise(lambda a, b: a < b),
     "LessOrEqual": _pointwise(lambda a, b: a <= b),
-    "Max": _folded(lambda a, b: max(a, b)),
-    "Min": _folded(lambda a, b: min(a, b)),
+    "Max": _folded(larger),
+    "Min": _folded(smaller),
     "Mod": _pointwise(lambda a, b: a % b),
     "Mul": _pointwise(lambda a, b: a * b),
     "Neg": _pointwise(lambda a: -a),

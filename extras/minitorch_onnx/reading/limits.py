@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from minitorch.compiler.runtime.memory import main_memory
 from minitorch.errors import OnnxError
-from minitorch.ir import Length
+from minitorch.sizes import hint_of, is_symbolic
 
 MOST_BYTES = 2**31 - 1
 """Bytes of a file without external data: protobuf's own bound of a message."""
@@ -79,11 +79,11 @@ def shape_of(name: str, lengths: Sequence[int]) -> tuple[int, ...]:
         minitorch.errors.OnnxError: MT801: Expand: a result of the shape [4611686018427387904], larger than the memory
           more: minitorch explain MT801
     """
-    shape = tuple([length if isinstance(length, Length) else int(length) for length in lengths])
+    shape = tuple([length if is_symbolic(length) else int(length) for length in lengths])
     if len(shape) > MOST_DIMS:
         refuse(f"{name}: a result of {len(shape)} dimensions, more than {MOST_DIMS}")
     if any(length < 0 for length in shape):
         refuse(f"{name}: a result of the shape {list(shape)}")
-    if math.prod(length or 1 for length in shape) > most_held():
+    if math.prod([length or 1 for length in hint_of(shape)]) > most_held():
         refuse(f"{name}: a result of the shape {list(shape)}, larger than the memory")
     return shape

@@ -15,6 +15,7 @@ from minitorch.functional.operands import from_array, is_operand, operand
 from minitorch.interpreters import current_staging, interpreting
 from minitorch.nn.module import Module
 from minitorch.nn.parameter import Parameter, concretely
+from minitorch.sizes import hint_of
 from minitorch.tensor import Tensor
 
 from ..common import BUFFERS, PARAMETERS
@@ -193,7 +194,7 @@ def _sorted(
 def _value(tensor: Any, given: Any) -> Value:
     """An argument as a value; numbers of Python, and what a frozen function makes a constant, are known."""
     staging = current_staging()
-    if staging is None or not isinstance(tensor, Tensor) or tensor.numel() > MOST_KNOWN:
+    if staging is None or not isinstance(tensor, Tensor) or hint_of(tensor.numel()) > MOST_KNOWN:
         return Value(tensor)
     if not isinstance(given, Tensor):
         with interpreting(None):

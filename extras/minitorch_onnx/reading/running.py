@@ -20,6 +20,7 @@ from minitorch.functional.operands import from_array
 from minitorch.interpreters import concrete, current_staging, interpreting
 from minitorch.ir import Node
 from minitorch.nn.parameter import Parameter
+from minitorch.sizes import hint_of
 from minitorch.tensor import Tensor
 
 from .lengths import SHAPED, computed, is_tracked, of_shape, sized
@@ -228,36 +229,38 @@ def _apply(call: Call, row: Row, given: Sequence[Value | None]) -> tuple[Value, 
         if value is not None and not isinstance(value.data, Tensor):
             refuse("it is given a sequence or an optional value, and takes tensors")
     staged = current_staging() is not None
-    if staged and ((row.folds and all(value is None or value.known for value in given)) or row.of_shape):
+    shape = of_shape(given[0].data.shape) if staged and row.of_shape and given[0] is not None else None
+    if shape is not None and call.op in ("Shape", "Size"):
+        with interpreting(None):
+            return (_shape_of(call, shape),)
+    if staged and (
+        (row.folds and all(value is None or value.known for value in given)) or (row.of_shape and shape is None)
+    ):
         with interpreting(None), no_grad():
             results = _values(row.apply(call, *_prepared(call, row, given, False)), True)
-        if row.of_shape or any(value is not None and value.lengths is not None for value in given):
+        if any(value is not None and value.lengths is not None for value in given):
             results = _with_lengths(call, given, results)
-        if all(each.known and each.data.numel() <= MOST_KNOWN for each in results):
+        if all(each.known and hint_of(each.data.numel()) <= MOST_KNOWN for each in results):
             return results
     return _values(row.apply(call, *_prepared(call, row, given, staged)), False)
 
 
+def _shape_of(call: Call, shape: Array) -> Value:
+    """A symbolic shape, or a part of it, or the number of elements, as a known value."""
+    found = shape[call["start"] : call["end"]] if call.op == "Shape" else np.asarray(math.prod(shape), object)
+    array = np.asarray(hint_of(tuple(found.flat)), np.int64).reshape(found.shape)
+    return Value(from_array(array), True, found if any(map(is_tracked, found.flat)) else None)
+
+
 def _with_lengths(call: Call, given: Sequence[Value | None], results: tuple[Value, ...]) -> tuple[Value, ...]:
     """Results that follow the sizes of a shape with their lengths, or as values that are not known."""
-    if call.step.row.of_shape:
-        assert given[0] is not None
-        shape = of_shape(given[0].data.shape)
-        if shape is None:
-            return results
-        found = None
-        if call.op == "Shape":
-            found = shape[call["start"] : len(shape) if call["end"] is None else call["end"]]
-        elif call.op == "Size":
-            found = np.asarray(math.prod(shape), object)
-    else:
-        follows = [value is not None and value.lengths is not None for value in given]
-        operands = [_objects(value) for value in given if value is not None]
-        (result,) = results if len(results) == 1 else (None,)
-        is_fixed = call.op not in SHAPED or not any(follows[1:])
-        found = None
-        if result is not None and is_fixed:
-            found = computed(call.op, operands, result.data._value, result.data.dtype, call["axis"])
+    follows = [value is not None and value.lengths is not None for value in given]
+    operands = [_objects(value) for value in given if value is not None]
+    (result,) = results if len(results) == 1 else (None,)
+    is_fixed = call.op not in SHAPED or not any(follows[1:])
+    found = None
+    if result is not None and is_fixed:
+        found = computed(call.op, operands, result.data._value, result.data.dtype, call["axis"])
     if found is None:
         return tuple([Value(each.data) for each in results])
     return (Value(results[0].data, True, found if any(map(is_tracked, found.flat)) else None),)
@@ -279,7 +282,7 @@ def _prepared(call: Call, row: Row, given: Sequence[Value | None], staged: bool)
         if value is None:
             found.append(None)
         elif place in row.known:
-            found.append(numbers(call, place, value))
+            found.append(numbers(call, place, value, staged))
         else:
             found.append(literal(value) if staged else value.data)
     return found
@@ -303,13 +306,13 @@ def literal(value: Value) -> Any:
     return value.data
 
 
-def numbers(call: Call, place: int, value: Value) -> Array:
-    """The numbers of an input.
+def numbers(call: Call, place: int, value: Value, staged: bool = True) -> Array:
+    """The numbers of an input, symbolic ones while a graph is recorded.
 
     Raises:
         TracedValueError: if they are not known while a graph is recorded (``MT103``).
     """
     check_numbers(f"its input {place}", value.data.numel())
     if value.known:
-        return sized(value.data._value, value.lengths)
+        return sized(value.data._value, value.lengths if staged else None)
     return concrete(value.data, f"input {place} of {call.step.place}", "MT103", "run the model eagerly")

@@ -1,7 +1,6 @@
 """`mt.export.onnx`: a function or a model is traced, and written as an ONNX model.
 
-    function ──trace, once for each try of the sizes──► Graphs ──passes, lifting──► Graphs with operators
-                                                            └──lined up──► Sizes ──► rows ──► ModelProto
+    function ──trace, with symbolic sizes──► Graph ──passes, lifting──► Graph with operators ──rows──► ModelProto
 
 Tracing is that of `jit`, without gradients. A tensor that the function uses from outside is a parameter of the model,
 by its name in the module. What the function writes in place cannot be exported: an ONNX model has no state.
@@ -11,17 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from minitorch.errors import TranslationError
+from minitorch.errors import GraphError, ShapeError, TranslationError
 from minitorch.functional.operands import from_array
 from minitorch.graph import Graph
 from minitorch.graph.patterns import Match, number, op, wildcard
 from minitorch.graph.rewrite import Rule, Rules, rewrite
-from minitorch.graph.verify import unverified
 from minitorch.interpreters import Captured, current_autocast, set_autocast, set_grad_enabled
 from minitorch.ir import INPUT, Node, as_input_name, is_input_name
 from minitorch.modes.guards import surroundings
@@ -32,14 +30,13 @@ from minitorch.modes.tracing.recorded import record
 from minitorch.modes.ways_in.jit import Jitted
 from minitorch.modes.ways_in.looking import Looking
 from minitorch.nn import Module, Parameter
-from minitorch.passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, Pass, run_pipeline
+from minitorch.passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from minitorch.passes.algebra import RECIPROCALS
 from minitorch.passes.lifting import LIFTING, MEANS
 from minitorch.passes.lifting.recurrent import RECURRENCES
-from minitorch.passes.movement import SLICE_OF_CONCATENATE
 from minitorch.passes.pipeline import table_pass
 from minitorch.passes.positions import POSITIONS
-from minitorch.primitives import concatenate
+from minitorch.sizes import Guards, UndecidedError
 from minitorch.tensor import Tensor
 from minitorch.tree import Structure
 from minitorch_inference.frozen import Frozen
@@ -47,12 +44,7 @@ from minitorch_inference.frozen import Frozen
 from ..common import DEFAULT_OPSET, FIRST_OPSET, newest_opset
 from ..writing.files import write
 from ..writing.model import Interface, model_of
-from ..writing.sizes import Sizes, Values, numbers_of
-from ..writing.tracked import Decision, deciding
-from .lengths import LEAST
-from .sized import SizedStaging, Traced
-from .sizing import with_sizes
-from .trying import FAR, FAR_OF_LOOPS, Traces, Trials, undecided
+from .sized import LEAST, SizedStaging, Traced, require_same_program
 
 Array = np.ndarray[Any, Any]
 Axes = Mapping[str, Mapping[int, str] | Sequence[int]] | Sequence[Mapping[int, str] | None]
@@ -61,9 +53,6 @@ LARGE = 1 << 30  # bytes of parameters from which on they have a file of their o
 # A quotient stays one: a dynamic size is a power of two at times.
 _LAWS = Rules(*(rule for rule in LAWS if rule not in tuple(RECIPROCALS)))
 _ALGEBRA = table_pass("algebra", _LAWS, "laws of arithmetic that do not depend on a number")
-_CAREFUL_MOVEMENT = table_pass(
-    "movement", Rules(*(rule for rule in MOVEMENT.rules or () if rule is not SLICE_OF_CONCATENATE)), MOVEMENT.doc
-)
 # Constants are not folded: a model keeps its weights as they are, quantised ones as integers.
 PASSES = (
     DEAD_CODE, COMMON_SUBEXPRESSIONS, MOVEMENT, _ALGEBRA, MOVEMENT, COMMON_SUBEXPRESSIONS, DEAD_CODE, LIFTING,
@@ -97,9 +86,8 @@ def onnx(
         example: arguments; their shapes and types are those of the model's inputs.
         path: where to write the file.
         dynamic_axes: dimensions of any length, as in `torch.onnx.export`: by the name of an argument, names for
-            dimensions, ``{"x": {0: "batch"}}``. Dimensions of one name have one length. The function is traced with
-            several lengths, as described below. Names of results are accepted, too: their lengths follow from those of
-            the arguments.
+            dimensions, ``{"x": {0: "batch"}}``. Dimensions of one name have one length. Names of results are accepted,
+            too: their lengths follow from those of the arguments.
         input_names: what the tensors among the arguments are called in the model; by default as in the function.
         output_names: likewise of the results; by default the keys of a dictionary, or "output".
         opset_version: the version of the operators, 13 or newer. By default 20, the oldest with Gelu.
@@ -111,19 +99,17 @@ def onnx(
     Returns:
         The `onnx.ModelProto`.
 
-    The lengths of dynamic dimensions are ints that remember how they were computed. Each comparison of one (a branch,
-    a bound of a slice) is noted, and the function is traced again with lengths for which it falls otherwise. It is also
-    traced with lengths that are larger than the example's by up to 3; with 3, 5, 529 and 1031 (behind a
-    loop as long as a dimension, 61 and 131); with the largest one
-    below these that it takes, if that is not all of them; and with several of two sizes together. All of them are 3 or
-    more: what a function does otherwise for a length of 1 or 2 is not in the model. What it does with a length that it
-    hides in ``range(n)``, an index of a list or a NumPy array is known for the lengths alone that were tried.
+    The function is traced once. The lengths of dynamic dimensions are symbolic (`minitorch.sizes`): arithmetic on them,
+    and the bounds of slices, are computed by the model from the shapes of its inputs. A question whose answer is not
+    the same for all lengths, such as ``if n > 8`` or ``range(n)``, refuses the export with its line. Lengths from 3 on
+    are looked at: a function that treats a length of 1 or 2 in another way is written as it is for the others. Lengths
+    that have to agree, in a sum or a product, are taken for equal by the model, too.
 
     Raises:
         ModuleNotFoundError: without the package `onnx`.
         ValueError: for names that are not there, too many or too few.
-        TranslationError: for an operation that ONNX does not have (``MT802``); for a function of which the operations,
-            and not their sizes alone, depend on a dynamic size, or a number that has no formula (``MT803``).
+        TranslationError: for an operation that ONNX does not have (``MT802``); for a function that branches on a
+            dynamic size, or fits one length alone (``MT803``).
 
     Example:
         >>> import minitorch as mt
@@ -144,7 +130,7 @@ def onnx(
     if ir_version is not None and type(ir_version) is not int:
         raise TypeError(f"ir_version is an int, not {type(ir_version).__name__}")
     try:
-        traced, graph, sizes = _with_sizes(f, example, kwargs, dynamic_axes, input_names)
+        traced, graph, places = _traced(f, example, kwargs, dynamic_axes, input_names)
     except TypeError as error:
         if len(example) == 1 and type(example[0]) is tuple:
             error.add_note("arguments are not in a tuple: mt.export.onnx(model, x, y), or mt.export.onnx(model, *args)")
@@ -155,8 +141,9 @@ def onnx(
         known = ", ".join([*traced.arguments, *outputs])
         raise ValueError(f"dynamic_axes: there is no argument or result {unknown[0]!r}; there are {known}")
     _distinct(traced, input_names, output_names)
-    interface = Interface(traced.parameters, traced.trained, outputs, sizes, traced.paths)
-    model = model_of(graph, interface, opset_version, ir_version)
+    interface = Interface(traced.parameters, traced.trained, outputs, places, traced.paths)
+    with traced.guards.settled():
+        model = model_of(graph, interface, opset_version, ir_version)
     if path is not None:
         write(model, path, external_data)
     return model
@@ -198,14 +185,14 @@ def _foreign(axes: Axes | None, arguments: Sequence[str]) -> list[str]:
     return [name for name in axes if name not in arguments] if isinstance(axes, Mapping) else []
 
 
-def _with_sizes(
+def _traced(
     f: Callable[..., Any],
     example: tuple[Any, ...],
     kwargs: dict[str, Any],
     axes: Axes | None,
     input_names: Sequence[str] | None,
-) -> tuple[Traced, Graph, Sizes]:
-    """The trace that is written, its graph after the passes, and what is dynamic in it."""
+) -> tuple[Traced, Graph, dict[str, tuple[str, int]]]:
+    """The trace, its graph after the passes, and for each symbol the argument that has it, and the dimension."""
     signatures = Signatures(f.function if isinstance(f, Looking) else f, (), ())
     given, structure, _, _ = signatures.of(example, kwargs)
     leaves, names = plain(given), signatures.leaf_names(structure)
@@ -213,72 +200,47 @@ def _with_sizes(
     for at, name in zip(tensors, _named("input_names", input_names, [names[at] for at in tensors]), strict=True):
         names[at] = name
     dynamic = _dynamic(axes, names, leaves) if axes else {}
-    if not dynamic:
-        found = _trace(f, _resized(leaves, {}, {}), structure, names, {})
-        return found, POSITIONS(run_pipeline(_without_floors(found.graph, found.parameters), PASSES).graph), Sizes()
-    symbols = list(dict.fromkeys(dynamic.values()))
-    first = []
-    for symbol in symbols:
-        lengths = {leaves[at].shape[axis] for (at, axis), name in dynamic.items() if name == symbol}
-        if len(lengths) > 1:
-            raise ValueError(f"dynamic_axes: the dimensions {symbol!r} have the lengths {sorted(lengths)}")
-        first.append(lengths.pop())
+    lengths: dict[str, int] = {}
     named: dict[str, dict[int, str]] = {}
     for (at, axis), symbol in dynamic.items():
+        length = leaves[at].shape[axis]
+        if lengths.setdefault(symbol, length) != length:
+            raise ValueError(
+                f"dynamic_axes: the dimensions {symbol!r} have the lengths {sorted({lengths[symbol], length})}"
+            )
         named.setdefault(as_input_name(names[at]), {})[axis] = symbol
-
-    def traced(sizes: Values, noted: dict[Decision, None]) -> Traced:
-        sized = dict(zip(symbols, sizes, strict=True))
-        with unverified():  # as the graph that is written is, in the end
-            return _trace(f, _resized(leaves, dynamic, sized), structure, names, named, noted)
-
     places: dict[str, tuple[str, int]] = {}
     for (at, axis), symbol in dynamic.items():
         places.setdefault(symbol, (names[at], axis))
+    # With a length of 1, an operand would be repeated; and of a few more, terms such as ``n - 1`` are 0 or 1.
+    larger = {symbol: length if length > LEAST else length + 4 for symbol, length in lengths.items()}
     try:
-        trials = _trials(symbols, first, traced)
-        trials.make()
-        joins = any(node.primitive is concatenate for node in trials.whole.trace.graph.nodes)
-        return with_sizes(trials, places, (_passed, _carefully_passed) if joins else (_carefully_passed,))
-    except TranslationError as error:  # perhaps it has a loop as long as a dimension, which passes make an operator of
-        try:
-            trials = _trials(symbols, first, lambda sizes, noted: _rolled(traced(sizes, noted)), FAR_OF_LOOPS)
-            trials.make()
-            return with_sizes(trials, places, (lambda graph, _: graph,))
-        except TranslationError:
-            raise error from None
-
-
-def _rolled(traced: Traced) -> Traced:
-    """A trace after the passes; its numbers do not remember how they were computed.
-
-    Each turn of a loop of ours decides by the size: only what the user's function decides counts.
-
-    Raises:
-        TranslationError: where our functions decide by a number beyond the lengths that are tried (``MT803``).
-    """
-    graph = _passed(traced.graph, traced)
-    formulas = [tuple(numbers_of(node)) for node in (*graph.inputs, *graph.nodes)]
-    others = [each for each in traced.decisions if not each.is_users]
-    for each in others:
-        if isinstance(each.right, int) and abs(each.right) > FAR_OF_LOOPS[-1]:
-            raise undecided(each, f"{each} is not tried behind a loop as long as the dimension")
-    decisions = [each for each in traced.decisions if each.is_users]
-    return replace(traced, graph=graph, formulas=formulas, decisions=decisions)
-
-
-def _trials(symbols: Sequence[str], lengths: Sequence[int], traced: Traces, far: Sequence[int] = FAR) -> Trials:
-    """Trials that begin with the sizes of the example, or with larger ones.
-
-    With a length of 1, an operand would be repeated; and of a few more, terms such as ``n - 1`` are 0 or 1.
-    """
-    larger = tuple([length if length > LEAST else length + 4 for length in lengths])
-    try:
-        return Trials(symbols, larger, traced, far)
-    except Exception:  # it is the example's size alone that the function takes
-        if larger == tuple(lengths):
+        return (*_passed(f, _resized(leaves, dynamic, larger), structure, names, named), places)
+    except Exception as error:  # it is the example's size alone that the function takes
+        if larger == lengths or isinstance(error, TranslationError):
             raise
-        return Trials(symbols, tuple(lengths), traced, far)
+        return (*_passed(f, _resized(leaves, dynamic, lengths), structure, names, named), places)
+
+
+def _passed(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    structure: Structure,
+    names: list[str],
+    dynamic: Mapping[str, Mapping[int, str]],
+) -> tuple[Traced, Graph]:
+    """The trace of one call, and its graph after the passes."""
+    guards = Guards()
+    traced = _trace(f, leaves, structure, names, dynamic, guards)
+    require_same_program(guards.found.values())
+    graph = _without_floors(traced.graph, traced.parameters)
+    if not dynamic:
+        return traced, run_pipeline(graph, (*PASSES, POSITIONS)).graph
+    with guards.settled():
+        for each in PASSES:
+            with suppress(UndecidedError, ShapeError, GraphError):  # a pass that would decide by a size is left out
+                graph = each(graph)
+    return traced, graph
 
 
 def _dynamic(axes: Axes, names: Sequence[str], leaves: Sequence[Any]) -> dict[tuple[int, int], str]:
@@ -322,17 +284,16 @@ def _trace(
     structure: Structure,
     names: list[str],
     dynamic: Mapping[str, Mapping[int, str]],
-    noted: dict[Decision, None] | None = None,
+    guards: Guards,
 ) -> Traced:
     """The trace of one call; some dimensions of arguments have the names of sizes."""
     function, frozen = _behind(f)
     name = surroundings.name(function)
     around = Observed(function, zip(names, leaves, strict=True))
-    staging = SizedStaging(name, around.names, dynamic)
+    staging = SizedStaging(name, around.names, dynamic, guards)
     before = set_grad_enabled(False), set_autocast(current_autocast() if frozen is None else frozen.autocast)
     try:
-        with deciding(noted) as decisions:
-            recorded = record(function, leaves, structure, names, staging, around, copies=True)
+        recorded = record(function, leaves, structure, names, staging, around, copies=True)
     finally:
         set_grad_enabled(before[0])
         set_autocast(before[1])
@@ -358,7 +319,7 @@ def _trace(
     paths = {by_id[key]: path for key, path in _paths(function).items() if key in by_id}
     whole = Graph(graph.inputs, outputs, graph.nodes, name, verify=False)
     names = _result_names(recorded.outcome.result, len(outputs))
-    return Traced(whole, parameters, trained, paths, names, staging.formulas, list(decisions))
+    return Traced(whole, parameters, trained, paths, names, guards)
 
 
 def _behind(f: Callable[..., Any]) -> tuple[Callable[..., Any], Frozen[..., Any] | None]:
@@ -368,25 +329,6 @@ def _behind(f: Callable[..., Any]) -> tuple[Callable[..., Any], Frozen[..., Any]
     if type(f) is Frozen and not f.is_changed:
         return f.function, f
     return f, None
-
-
-def _passed(graph: Graph, traced: Traced) -> Graph:
-    """The graph of a trace after the passes."""
-    return _each(PASSES, graph, traced)
-
-
-def _carefully_passed(graph: Graph, traced: Traced) -> Graph:
-    """The same without the rule that depends on which of two numbers is the larger one."""
-    return _each([_CAREFUL_MOVEMENT if each is MOVEMENT else each for each in PASSES], graph, traced)
-
-
-def _each(passes: Sequence[Pass], graph: Graph, traced: Traced) -> Graph:
-    """The graph after some passes. It is not verified, since that compares sizes, too."""
-    with unverified():
-        found = _without_floors(graph, traced.parameters)
-        for each in passes:
-            found = each.function(found)
-        return found
 
 
 def _without_floors(graph: Graph, parameters: Mapping[str, Array]) -> Graph:

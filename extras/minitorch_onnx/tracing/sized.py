@@ -1,27 +1,28 @@
-"""Recording with sizes that remember how they were computed: the graph, and the formulas of its numbers."""
+"""Recording with dynamic dimensions: the arguments have symbolic sizes, and what is asked about these is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from minitorch.errors import TranslationError
 from minitorch.graph import Graph
-from minitorch.ir import Node, Primitive, Source, Spec, without_lengths
+from minitorch.ir import Node, Primitive, Source, Spec
 from minitorch.modes.tracing.recording import CallStaging
-
-from ..writing.polynomials import symbol
-from ..writing.sizes import numbers_of
-from ..writing.tracked import Decision, Formula, Ratio, Size, checking, formula_of, sized
+from minitorch.primitives.operators import size
+from minitorch.sizes import Guard, Guards, is_symbolic
 
 Array = np.ndarray[Any, Any]
+
+LEAST = 3  # the smallest length of a dynamic dimension that comparisons are decided for; one of 1 would be repeated
 
 
 @dataclass(frozen=True)
 class Traced:
-    """One trace of a function.
+    """The trace of a function.
 
     Attributes:
         graph: as recorded.
@@ -29,8 +30,7 @@ class Traced:
         trained: the names of those that are parameters of a module.
         paths: the names that tensors have in the module, by those of the inputs.
         outputs: the names of the results.
-        formulas: for each input and node of the graph, those of its `numbers_of`; the number itself, if it has none.
-        decisions: what was decided by sizes, in this order.
+        guards: what was asked about sizes.
     """
 
     graph: Graph
@@ -38,8 +38,7 @@ class Traced:
     trained: list[str]
     paths: dict[str, str]
     outputs: list[str]
-    formulas: Sequence[tuple[Any, ...]] = ()
-    decisions: Sequence[Decision] = ()
+    guards: Guards
 
     @property
     def arguments(self) -> list[str]:
@@ -54,47 +53,54 @@ class SizedStaging(CallStaging):
     Args:
         name, names: as for a `CallStaging`.
         dynamic: the symbols of an argument's dimensions, by its name.
-
-    Attributes:
-        formulas: those of each input's and node's `numbers_of`, in the order of the finished graph, which has plain
-            numbers.
+        guards: the questions about them.
     """
 
-    def __init__(self, name: str, names: dict[int, str], dynamic: Mapping[str, Mapping[int, str]]) -> None:
+    def __init__(
+        self, name: str, names: dict[int, str], dynamic: Mapping[str, Mapping[int, str]], guards: Guards
+    ) -> None:
         super().__init__(name, names)
-        self.dynamic = dict(dynamic)
-        self.formulas: list[tuple[Formula | Any, ...]] = []
-        self._values: dict[Node, Formula] = {}
+        self.dynamic, self.guards_of_sizes = dict(dynamic), guards
 
     def input(self, spec: Spec, name: str, source: Source | None = None) -> Node:
         """A new input of the graph; the dynamic lengths of an argument are symbols."""
         symbols = self.dynamic.pop(name, {})  # arguments come first
-        lengths = [
-            sized(length, symbol(symbols[axis])) if axis in symbols else length
+        shape = [
+            self.guards_of_sizes.symbol(symbols[axis], length, min(length, LEAST)) if axis in symbols else length
             for axis, length in enumerate(spec.shape)
         ]
-        return super().input(Spec(tuple(lengths), spec.dtype), name, source)
+        return super().input(Spec(tuple(shape), spec.dtype), name, source)
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
-        value = params.get("value")
-        with checking():
-            if not isinstance(value, (Size, Ratio)):
-                return super()._append(primitive, nodes, params)
-            number = int.__int__(value) if isinstance(value, Size) else float.__float__(value)
-            node = super()._append(primitive, nodes, {**params, "value": number})
-        self._values[node] = value.formula
-        return node
+        if primitive.name == "constant" and is_symbolic(params["value"]):
+            primitive = size
+        return super()._append(primitive, nodes, params)
 
-    def graph(self, inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> Graph:
-        """The recorded graph with plain numbers."""
-        plain: dict[Node, Node] = {}
-        for node in (*inputs, *nodes):
-            numbers = [formula_of(each) if isinstance(each, (Size, Ratio)) else each for each in numbers_of(node)]
-            if node in self._values:
-                numbers[-1] = self._values[node]
-            self.formulas.append(tuple(numbers))
-            params = {name: without_lengths(value) for name, value in node.params.items()}
-            spec = Spec(without_lengths(node.spec.shape), node.spec.dtype)
-            operands = tuple([plain[each] for each in node.inputs])
-            plain[node] = Node(node.primitive, operands, params, spec, node.source, node.trace)
-        return super().graph(*([plain[each] for each in part] for part in (inputs, outputs, nodes)))
+
+def require_same_program(guards: Iterable[Guard]) -> None:
+    """Require that a program is the same for all lengths, as far as it has asked about them.
+
+    A rule of shapes may ask whether lengths agree: what it raises for others is raised by the program, too.
+
+    Raises:
+        TranslationError: with the user's line, if the program branches on a size, or fits one length alone (``MT803``).
+    """
+    for guard in guards:
+        is_one = guard.kind == "==" and guard.outcome and type(guard.right) in (int, float)
+        who = {"user": "the program", "engine": "a function", "rule": "an operation"}.get(guard.asker)
+        if guard.asker == "rule" and is_one:
+            raise _refused(guard, f"{who} fits only where `{guard}`")
+        if guard.asker in ("user", "engine"):
+            takes = f"takes the dynamic size `{guard.left}` for a plain number"
+            raise _refused(guard, f"{who} {takes if is_one else f'decides by `{guard}`'}")
+
+
+def _refused(guard: Guard, what: str) -> TranslationError:
+    return TranslationError(
+        "MT803",
+        what,
+        where=str(guard.source) if guard.source else None,
+        why="a dynamic dimension is a symbol: the operations of a model are the same for all of its lengths, and "
+        "a branch, a loop or a table that goes by a length is recorded for the example's alone",
+        fix="write it without the branch, or leave this dimension out of dynamic_axes and export a model for each size",
+    )

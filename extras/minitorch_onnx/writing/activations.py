@@ -14,7 +14,7 @@ from .elementwise import in_type
 def _clip(b: Building, node: Node, operands: list[str]) -> str:
     """`Clip` with both bounds: without one, ONNX takes the largest finite number in place of infinity."""
     wide = b.computed("Clip", node.dtype)
-    bounds = [b.scalar(name, wide) for name in ("low", "high")]
+    bounds = [b.scalar(node.params[name], wide) for name in ("low", "high")]
     return b.cast(b.op("Clip", b.cast(operands[0], node.dtype, wide), *bounds), wide, node.dtype)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from minitorch import dtypes
 from minitorch.dtypes import DType
 from minitorch.ir import Node
+from minitorch.sizes import is_symbolic, key_of, same
 
 from .building import Building, Row
 from .movement import arange
@@ -44,9 +45,9 @@ def _operator(b: Building, node: Node, operands: list[str]) -> str:
         more |= {"q_num_heads": 1, "kv_num_heads": 1}
     if len(operands) > 3:
         mask = node.inputs[3]
-        rows, columns = b.shape(node.inputs[0])[-2], b.shape(node.inputs[1])[-2]
-        if mask.shape[-2:] != (node.inputs[0].shape[-2], node.inputs[1].shape[-2]):  # ONNX repeats other dimensions
-            operands[3] = b.op("Expand", operands[3], b.vector([*b.shape(mask)[:-2], rows, columns]))
+        rows, columns = node.inputs[0].shape[-2], node.inputs[1].shape[-2]
+        if not same(mask.shape[-2:], (rows, columns)):  # ONNX repeats other dimensions
+            operands[3] = b.op("Expand", operands[3], b.vector([*mask.shape[:-2], rows, columns]))
         if node.spec.ndim == len(mask.shape) == 3:  # there is one head
             operands[3] = b.op("Unsqueeze", operands[3], b.constant([1]))
     return b.op("Attention", *operands, scale=node.params["scale"], **more)
@@ -72,8 +73,8 @@ def _composed(b: Building, dtype: DType, node: Node, operands: list[str]) -> str
 
 def _causal(b: Building, node: Node, dtype: DType) -> str:
     """0 where a query may look, at its own position and those before; -inf elsewhere."""
-    rows, columns = b.shape(node.inputs[0])[-2], b.shape(node.inputs[1])[-2]
-    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= LARGEST:
+    rows, columns = node.inputs[0].shape[-2], node.inputs[1].shape[-2]
+    if not is_symbolic(rows) and not is_symbolic(columns) and rows * columns <= LARGEST:
         return b.constant(np.triu(np.full((rows, columns), -math.inf), 1).astype(dtype.numpy))
 
     def make() -> str:
@@ -81,7 +82,7 @@ def _causal(b: Building, node: Node, dtype: DType) -> str:
         seen = b.op("LessOrEqual", arange(b, columns), own)
         return b.op("Where", seen, b.number(0, dtype), b.number(-math.inf, dtype))
 
-    return b.shared(("causal", rows, columns), make)
+    return b.shared(("causal", key_of(rows), key_of(columns)), make)
 
 
 ROWS: dict[str, Row] = {"attention": _attention}

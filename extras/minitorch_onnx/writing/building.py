@@ -7,6 +7,7 @@ line of the user's program.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -16,11 +17,9 @@ from minitorch import dtypes
 from minitorch.dtypes import DType
 from minitorch.errors import TranslationError
 from minitorch.ir import Node
+from minitorch.sizes import Atom, Polynomial, Real, Size, hint_of, is_symbolic, key_of, least, same, terms_of
 
 from ..common import NUMBERS, package
-from .polynomials import Atom, Polynomial, as_polynomial
-from .sizes import Number, Sizes
-from .tracked import Quotient
 
 Array = np.ndarray[Any, Any]
 Row = Callable[["Building", Node, list[str]], str]
@@ -81,7 +80,7 @@ class Building:
 
     Args:
         opset: the version of the operators.
-        sizes: the numbers that are not the same for all calls.
+        places: for each symbol of a size, the argument that has it, and the dimension.
 
     Attributes:
         held: the arrays that the model holds, by their names.
@@ -92,8 +91,8 @@ class Building:
         results: the results of nodes that several of ours are, by what these have in common.
     """
 
-    def __init__(self, opset: int, sizes: Sizes) -> None:
-        self.opset, self.sizes = opset, sizes
+    def __init__(self, opset: int, places: Mapping[str, tuple[str, int]]) -> None:
+        self.opset, self.places = opset, places
         self.held: Mapping[str, Array] = {}
         self.onnx = package()
         self.nodes: list[Any] = []
@@ -104,7 +103,6 @@ class Building:
         self.node: Node | None = None  # the one that is being written
         self._constants: dict[tuple[Any, ...], str] = {}
         self._counts: dict[str, int] = {}
-        self._sizes: dict[Polynomial, str] = {}
 
     def name(self, like: str) -> str:
         """A name that is not taken: the one given, or that with a number."""
@@ -172,126 +170,112 @@ class Building:
 
     # Numbers that may depend on sizes -------------------------------------------------------------------
 
-    def numbers(self, name: str) -> tuple[Number, ...]:
-        """A parameter of the node: numbers, or expressions of sizes."""
-        assert self.node is not None
-        return self.sizes.of(self.node, name)
-
     def fixed(self, name: str) -> Any:
         """A parameter of the node that may not depend on sizes.
 
         Raises:
-            TranslationError: if it does (``MT803``).
+            TranslationError: if it does (``MT802``).
         """
         assert self.node is not None
-        return self.sizes.fixed(self.node, name)
+        value = self.node.params[name]
+        if not same(value, hint_of(value)):
+            self.refuse(f"{name}={value}", "it is an attribute of the operator, and no value")
+        return value
 
-    def vector(self, numbers: Sequence[Number]) -> str:
+    def vector(self, numbers: Sequence[int]) -> str:
         """A vector of int64, computed from the shapes of the arguments where it depends on them."""
-        if all(isinstance(each, int) for each in numbers):
-            return self.constant([each for each in numbers if isinstance(each, int)])
-        return self.shared(("vector", *numbers), lambda: self._computed_vector(numbers))
+        if not any(map(is_symbolic, numbers)):
+            return self.constant(numbers)
+        return self.shared(("vector", *map(key_of, numbers)), lambda: self._computed_vector(numbers))
 
-    def _computed_vector(self, numbers: Sequence[Number]) -> str:
-        parts: list[str] = []
-        fixed: list[int] = []
-        for each in numbers:
-            if isinstance(each, int):
-                fixed.append(each)
-                continue
-            if fixed:
-                parts.append(self.constant(fixed))
-                fixed = []
-            parts.append(self.size(each))
-        if fixed:
-            parts.append(self.constant(fixed))
+    def _computed_vector(self, numbers: Sequence[int]) -> str:
+        parts = [
+            self.size(key_of(one[0])) if is_dynamic else self.constant(one)
+            for is_dynamic, group in itertools.groupby(numbers, is_symbolic)
+            for one in ([[each] for each in group] if is_dynamic else [[*group]])
+        ]
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
 
     def size(self, formula: Polynomial) -> str:
-        """The value of a formula of sizes, as a vector of one element."""
-        if formula in self._sizes:
-            return self._sizes[formula]
+        """The value of a polynomial of sizes, as a vector of one element."""
+        return self.shared(("size", formula), lambda: self._sum(formula))
+
+    def _sum(self, formula: Polynomial) -> str:
         total = ""
-        for monomial, factor in formula.terms:
+        for monomial, factor in terms_of(formula):
             part = ""
-            for atom in monomial:
-                found = self._symbol(atom) if isinstance(atom, str) else self._bounded(atom)
+            for found in map(self._atom, monomial):
                 part = self.op("Mul", part, found) if part else found
-            if not part:
-                total = self.op("Add", total, self.constant([factor]))
-                continue
-            if total and factor == -1:
-                total = self.op("Sub", total, part)
-                continue
-            if factor != 1:
-                part = self.op("Mul", part, self.constant([factor]))
-            total = self.op("Add", total, part) if total else part
-        self._sizes[formula] = total
-        return total
+            if not part or factor != (-1 if total else 1):
+                number = self.constant([factor])
+                part = self.op("Mul", part, number) if part and factor != 1 else part or number
+            kind = "Sub" if total and factor == -1 and monomial else "Add"
+            total = self.op(kind, total, part) if total else part
+        return total or self.constant([0])
 
-    def scalar_size(self, number: Number) -> str:
-        """A number, or the value of a formula of sizes, without dimensions."""
-        formula = as_polynomial(number)
-        return self.op("Squeeze", self.size(formula)) if formula.constant is None else self.constant(formula.constant)
+    def _atom(self, atom: Atom) -> str:
+        """A symbol; a quotient rounded down; the smaller or the larger of two polynomials."""
+        if not atom.sides:
+            name, axis = self.places[atom.kind]
+            return self.shared(
+                ("symbol", atom.kind),
+                lambda: self.op("Gather", self.op("Shape", name), self.constant([axis]), axis=0),
+            )
+        left, right = map(self.size, atom.sides)
+        if atom.kind == "//" and min(map(least, atom.sides)) < 0:  # Div rounds towards zero, Mod is as in Python
+            return self.op("Div", self.op("Sub", left, self.op("Mod", left, right)), right)
+        return self.op({"//": "Div", "min": "Min", "max": "Max"}[atom.kind], left, right)
 
-    def _symbol(self, symbol: str) -> str:
-        name, axis = self.sizes.places[symbol]
-        key = ("size", symbol)
-        if key not in self._constants:
-            shape = self.op("Shape", name)
-            self._constants[key] = self.op("Gather", shape, self.constant([axis]), axis=0)
-        return self._constants[key]
+    def scalar_size(self, number: Any) -> str:
+        """A number, or the value of a polynomial of sizes, without dimensions."""
+        return self.op("Squeeze", self.size(key_of(number))) if is_symbolic(number) else self.constant(number)
 
-    def _bounded(self, atom: Atom) -> str:
-        """A quotient rounded down, of numbers that are not negative; the smaller or the larger of two."""
-        sides = [self.vector([each if each.constant is None else each.constant]) for each in (atom.left, atom.right)]
-        return self.op({"//": "Div", "min": "Min", "max": "Max"}[atom.kind], *sides)
-
-    def real(self, formula: Polynomial | Quotient) -> str:
-        """The value of a formula, as a number of float64."""
-        if isinstance(formula, Polynomial):
-            return self.cast(self.scalar_size(formula), dtypes.int64, dtypes.float64)
-        left, right = (
-            self.real(each) if isinstance(each, (Polynomial, Quotient)) else self.number(each, dtypes.float64)
-            for each in (formula.left, formula.right)
-        )
-        kind = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "Div", "**": "Pow"}.get(formula.kind)
+    def real(self, number: Any) -> str:
+        """A number as one of float64, computed where it depends on sizes."""
+        if type(number) is Size:
+            return self.cast(self.scalar_size(number), dtypes.int64, dtypes.float64)
+        if type(number) is not Real:
+            return self.number(number, dtypes.float64)
+        kind = {
+            "+": "Add",
+            "-": "Sub",
+            "*": "Mul",
+            "/": "Div",
+            "//": "Div",
+            "**": "Pow",
+            "min": "Min",
+            "max": "Max",
+        }.get(number.kind)
         if kind is None:
-            self.refuse(f"the number {formula}", "its rest is that of floats")
-        found = self.op(kind, left, right)
-        return self.op("Floor", found) if formula.kind == "//" else found
+            self.refuse(f"the number {number}", "its rest is that of floats")
+        found = self.op(kind, self.real(number.left), self.real(number.right))
+        return self.op("Floor", found) if number.kind == "//" else found
 
-    def scalar(self, name: str, dtype: DType) -> str:
-        """A parameter of the node as a scalar of this type, computed where it depends on sizes."""
-        assert self.node is not None
-        if self.sizes.is_fixed(self.node, name):
-            return self.number(self.node.params[name], dtype)
-        formula = self.sizes.real(self.node, name)
-        if isinstance(formula, Polynomial):
-            return self.cast(self.scalar_size(formula), dtypes.int64, dtype)
-        return self.cast(self.real(formula), dtypes.float64, dtype)
+    def scalar(self, number: Any, dtype: DType) -> str:
+        """A number as a scalar of this type, computed where it depends on sizes."""
+        if type(number) is Size:
+            return self.cast(self.scalar_size(number), dtypes.int64, dtype)
+        return (
+            self.cast(self.real(number), dtypes.float64, dtype) if is_symbolic(number) else self.number(number, dtype)
+        )
 
-    def shape(self, node: Node) -> tuple[Number, ...]:
-        """The shape of a value: numbers, or expressions of sizes."""
-        return self.sizes.shape(node)
-
-    def reshaped(self, name: str, numbers: Sequence[Number], before: Sequence[Number] = ()) -> str:
+    def reshaped(self, name: str, numbers: Sequence[int], before: Sequence[int] = ()) -> str:
         """The same elements under another shape.
 
         Args:
             before: the shape until now; dynamic lengths that stay in their place need not be computed.
         """
         if before and 0 not in numbers:
-            kept = [new == old and not isinstance(new, int) for new, old in zip(numbers, before, strict=False)]
+            kept = [is_symbolic(new) and same(new, old) for new, old in zip(numbers, before, strict=False)]
             kept += [False] * (len(numbers) - len(kept))
-            rest = [-1 if not isinstance(each, int) else each for each in numbers]
-            copied = [0 if stays else each for stays, each in zip(kept, rest, strict=True)]
+            copied = [
+                0 if stays else -1 if is_symbolic(each) else each for stays, each in zip(kept, numbers, strict=True)
+            ]
             if copied.count(-1) <= 1:
                 return self.op("Reshape", name, self.constant(copied))
-        unknown = [each for each in numbers if not isinstance(each, int)]
-        if len(unknown) == 1 and 0 not in numbers:
-            numbers = [each if isinstance(each, int) else -1 for each in numbers]
-        computed = sum(not isinstance(each, int) for each in numbers)  # each may be 0, of an empty batch
+        if sum(map(is_symbolic, numbers)) == 1 and 0 not in numbers:
+            numbers = [-1 if is_symbolic(each) else each for each in numbers]
+        computed = any(map(is_symbolic, numbers))  # each may be 0, of an empty batch
         more: dict[str, Any] = {"allowzero": 1} if 0 in numbers or (computed and self.opset >= 14) else {}
         if more and self.opset < 14:
             self.refuse("a tensor without elements", "Reshape takes a length of 0 from opset 14 on", newer=14)

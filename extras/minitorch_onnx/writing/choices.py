@@ -33,8 +33,7 @@ def _take_along(b: Building, node: Node, operands: list[str]) -> str:
 
 
 def _topk(b: Building, node: Node, operands: list[str]) -> str:
-    (count,) = b.numbers("k")
-    values, places = sorted_dimension(b, node, operands[0], count)
+    values, places = sorted_dimension(b, node, operands[0], node.params["k"])
     return places if node.params["gives"] == "indices" else values
 
 

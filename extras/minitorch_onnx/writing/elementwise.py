@@ -195,7 +195,7 @@ def _power(b: Building, node: Node, operands: list[str]) -> str:
         unit = b.op("Equal", b.op("Abs", base), one)
         signed = b.op("Where", b.op("And", unit, odd), base, b.op("Where", unit, one, zero))
         result = b.op("Where", b.op("Less", exponent, zero), signed, result)
-    full = b.op("Expand", result, b.vector(b.shape(node))) if bits == 0 else result
+    full = b.op("Expand", result, b.vector(node.shape)) if bits == 0 else result
     return b.cast(full, wide, dtype)
 
 
@@ -230,7 +230,7 @@ def _shift(b: Building, node: Node, operands: list[str]) -> str:
     """
     dtype, wide, bits = node.dtype, dtypes.int64, node.dtype.itemsize * 8
     left = node.primitive.name == "shift_left"
-    if not left and dtype in _UNSIGNED and all(map(_moves_down, (node, *b.sizes.alike.get(node, ())))):
+    if not left and dtype in _UNSIGNED and _moves_down(node):
         moved = [b.cast(each, dtype, _UNSIGNED[dtype]) for each in operands]
         return b.cast(b.op("BitShift", *moved, direction="RIGHT"), _UNSIGNED[dtype], dtype)
     x, by = (b.cast(each, dtype, wide) for each in operands)

@@ -18,14 +18,13 @@ from minitorch.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node
 from minitorch.primitives import expand
+from minitorch.sizes import is_symbolic
 
 from ..common import BUFFERS, NUMBERS, PARAMETERS, package
 from . import activations, attention, choices, elementwise, movement, operators, recurrent, sums
 from .building import Building, Row
 from .files import SMALL
-from .polynomials import Polynomial, symbol
-from .repeated import not_repeated
-from .sizes import Number, Sizes
+from .repeated import broadcast_to, not_repeated
 
 Array = np.ndarray[Any, Any]
 
@@ -41,14 +40,14 @@ class Interface:
         parameters: arrays that are initializers, by the names of the graph's inputs that stand for them.
         trained: the names of those that are trained.
         outputs: the names of the results.
-        sizes: what is known of dynamic dimensions.
+        places: for each symbol of a size, the argument that has it, and the dimension.
         paths: names of parameters in their module, which may be any text, by those in the graph, in the module's order.
     """
 
     parameters: Mapping[str, Array]
     trained: Collection[str]
     outputs: Sequence[str]
-    sizes: Sizes
+    places: Mapping[str, tuple[str, int]]
     paths: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -57,7 +56,7 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
 
     Args:
         graph: of primitives and operators; each has a row.
-        interface: names of parameters, results and sizes.
+        interface: names of parameters, results and dynamic dimensions.
         opset: the version of the operators.
         ir_version: that of the format; by default the oldest that has these operators.
 
@@ -65,7 +64,7 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
         TranslationError: for what these operators cannot say (``MT802``, ``MT803``).
     """
     onnx = package()
-    b = Building(opset, interface.sizes)
+    b = Building(opset, interface.places)
     names: dict[Node, str] = {}
     given = [node for node in graph.inputs if node.params["name"] not in interface.parameters]
     places = {name: place for place, name in enumerate(interface.paths)}
@@ -87,8 +86,8 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     proto = onnx.helper.make_graph(
         b.nodes,
         graph.name,
-        [_value(onnx, names[node], node, interface.sizes) for node in given],
-        [_value(onnx, name, node, interface.sizes) for name, node in zip(outputs, graph.outputs, strict=True)],
+        [_value(b, names[node], node) for node in given],
+        [_value(b, name, node) for name, node in zip(outputs, graph.outputs, strict=True)],
         [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()],
     )
     opsets = [onnx.helper.make_opsetid("", opset)]
@@ -160,9 +159,9 @@ def _operands(b: Building, node: Node, names: Mapping[Node, str]) -> list[str]:
     if not node.primitive.broadcasts:
         return [_operand(b, each, names) for each in not_repeated(b, node)]
     small = [each.inputs[0] if each.primitive is expand else each for each in node.inputs]
-    numbers = [is_splat(each) and b.sizes.is_fixed(each, "value") for each in small]
+    numbers = [is_splat(each) for each in small]
     shapes = [() if is_number else each.shape for each, is_number in zip(small, numbers, strict=True)]
-    if np.broadcast_shapes(*shapes) != node.shape:  # all of them are
+    if not broadcast_to(shapes, node.shape):  # all of them are
         small[0], numbers[0] = node.inputs[0], False
     return [
         b.number(each.params["value"], each.dtype) if is_number else _operand(b, each, names)
@@ -219,17 +218,7 @@ def _leave_out(node: Any, wanted: Collection[str]) -> None:
     node.name = next(filter(None, kept))
 
 
-def _value(onnx: Any, name: str, node: Node, sizes: Sizes) -> Any:
-    try:
-        shape = [_dimension(each) for each in sizes.shape(node)]
-    except TranslationError:  # such as the length after a stride; nothing computes with it
-        shape = [None] * len(node.shape)
-    return onnx.helper.make_tensor_value_info(name, NUMBERS[node.dtype], shape)
-
-
-def _dimension(number: Number) -> int | str | None:
-    """A length as a model says it: a number, a symbol, or nothing, where it is computed from symbols."""
-    if isinstance(number, Polynomial):
-        names = [*number.symbols]
-        return names[0] if len(names) == 1 and number == symbol(names[0]) else None
-    return number
+def _value(b: Building, name: str, node: Node) -> Any:
+    """The name, type and shape of an argument or result; a length that is computed from symbols is not named."""
+    shape = [(str(each) if str(each) in b.places else None) if is_symbolic(each) else each for each in node.shape]
+    return b.onnx.helper.make_tensor_value_info(name, NUMBERS[node.dtype], shape)

@@ -11,11 +11,10 @@ from minitorch import dtypes
 from minitorch.ir import Node
 from minitorch.primitives import Literal
 from minitorch.primitives.sources import GOLDEN, MIXING
+from minitorch.sizes import is_symbolic, same
 
 from ..common import NUMBERS
 from .building import Building, Row
-from .polynomials import as_polynomial
-from .sizes import Number
 
 _END = np.iinfo(np.int64)
 _SHORT = 1 << 12  # elements of a vector of one number that the model holds, instead of repeating the number
@@ -29,9 +28,8 @@ def _reshape(b: Building, node: Node, operands: list[str]) -> str:
         found = b.kept_by_reduction(operands[0]) if node.shape == kept else ""
         if found:
             return found
-    numbers = b.numbers("shape")
-    several = sum(not isinstance(each, int) for each in numbers) > 1
-    return b.reshaped(operands[0], numbers, b.shape(node.inputs[0]) if several else ())
+    several = sum(map(is_symbolic, node.shape)) > 1
+    return b.reshaped(operands[0], node.shape, before.shape if several else ())
 
 
 def _permute(b: Building, node: Node, operands: list[str]) -> str:
@@ -40,26 +38,22 @@ def _permute(b: Building, node: Node, operands: list[str]) -> str:
 
 
 def _expand(b: Building, node: Node, operands: list[str]) -> str:
-    return _expanded(b, node, operands[0], b.numbers("shape"))
+    return _expanded(b, node, operands[0], node.shape)
 
 
-def _expanded(b: Building, node: Node, name: str, shape: Sequence[Number]) -> str:
+def _expanded(b: Building, node: Node, name: str, shape: Sequence[int]) -> str:
     dtype = b.computed("Expand", node.dtype)
     return b.cast(b.op("Expand", b.cast(name, node.dtype, dtype), b.vector(shape)), dtype, node.dtype)
 
 
 def _slice(b: Building, node: Node, operands: list[str]) -> str:
-    start, stop, step = b.numbers("start"), b.numbers("stop"), b.numbers("step")
-    lengths = b.shape(node.inputs[0])
-    axes = [
-        axis
-        for axis, bounds in enumerate(zip(start, stop, step, lengths, strict=True))
-        if bounds[:3] != (0, bounds[3], 1)
-    ]
+    start, stop, step = (node.params[name] for name in ("start", "stop", "step"))
+    bounds = zip(start, stop, step, strict=True)
+    axes = [axis for axis, each in enumerate(bounds) if not same(each, (0, node.inputs[0].shape[axis], 1))]
     if not axes:
         return b.op("Identity", *operands)
-    bounds = [b.vector([each[axis] for axis in axes]) for each in (start, stop)]
-    return b.op("Slice", operands[0], *bounds, b.constant(axes), b.vector([step[axis] for axis in axes]))
+    first, last, by = (b.vector([each[axis] for axis in axes]) for each in (start, stop, step))
+    return b.op("Slice", operands[0], first, last, b.constant(axes), by)
 
 
 def _flip(b: Building, node: Node, operands: list[str]) -> str:
@@ -73,11 +67,11 @@ def _flip(b: Building, node: Node, operands: list[str]) -> str:
 
 def _pad(b: Building, node: Node, operands: list[str]) -> str:
     """`Pad` puts values around the elements; between them they come by way of a dimension of their own."""
-    padding = b.fixed("padding")
+    padding = node.params["padding"]
     dtype = b.computed("Pad", node.dtype)
     name = b.cast(operands[0], node.dtype, dtype)
     value = b.number(node.params["value"], dtype)
-    lengths = list(b.shape(node.inputs[0]))
+    lengths = list(node.inputs[0].shape)
     gaps = {axis: between for axis, (_, _, between) in enumerate(padding) if between and lengths[axis] != 0}
     for axis, between in gaps.items():
         length = lengths[axis]
@@ -90,8 +84,8 @@ def _pad(b: Building, node: Node, operands: list[str]) -> str:
         name = b.op("Slice", name, b.constant([0]), b.vector([kept]), b.constant([axis]))
         lengths[axis] = kept
     ends = [before for before, _, _ in padding] + [after for _, after, _ in padding]
-    if any(ends):
-        name = b.op("Pad", name, b.constant(ends), value)
+    if any(is_symbolic(each) or each for each in ends):
+        name = b.op("Pad", name, b.vector(ends), value)
     elif not gaps:
         name = b.op("Identity", name)
     return b.cast(name, dtype, node.dtype)
@@ -104,9 +98,9 @@ def _concatenate(b: Building, node: Node, operands: list[str]) -> str:
 def _unfold(b: Building, node: Node, operands: list[str]) -> str:
     """Gathered, by the places that every window reads; the place inside the window then goes to the end."""
     dim, size, step = node.params["dim"], b.fixed("size"), b.fixed("step")
-    count, rank = b.shape(node)[dim], node.inputs[0].spec.ndim
+    count, rank = node.shape[dim], node.inputs[0].spec.ndim
     inside = np.arange(size, dtype=np.int64) * node.params["dilation"]
-    if isinstance(count, int):
+    if not is_symbolic(count):
         places = b.constant(np.arange(count, dtype=np.int64)[:, None] * step + inside)
     else:
         begin = b.op("Mul", arange(b, count), b.constant(step))
@@ -116,10 +110,10 @@ def _unfold(b: Building, node: Node, operands: list[str]) -> str:
 
 
 def _diagonal(b: Building, node: Node, operands: list[str]) -> str:
-    *batch, rows, columns = b.shape(node.inputs[0])
-    offset, length = b.fixed("offset"), b.shape(node)[-1]
+    *batch, rows, columns = node.inputs[0].shape
+    offset, length = b.fixed("offset"), node.shape[-1]
     first = offset if offset >= 0 else columns * -offset
-    if isinstance(length, int) and isinstance(columns, int) and isinstance(first, int):
+    if not any(map(is_symbolic, (length, columns, first))):
         places = b.constant(np.arange(length, dtype=np.int64) * (columns + 1) + first)
     else:
         places = b.op("Mul", arange(b, length), b.vector([columns + 1]))
@@ -137,26 +131,24 @@ def _barrier(b: Building, node: Node, operands: list[str]) -> str:
 
 def _constant(b: Building, node: Node, operands: list[str]) -> str:
     if isinstance(node.params["value"], Literal):
-        literal = b.fixed("value")
         name = b.name("constant")
-        b.arrays[name] = literal.array
+        b.arrays[name] = node.params["value"].array
         return name
-    number = b.scalar("value", node.dtype)
+    number = b.scalar(node.params["value"], node.dtype)
     if not node.shape:
         return b.op("Identity", number)
-    if len(node.shape) == 1 and node.shape[0] <= _SHORT and b.sizes.is_fixed(node, "shape") and number in b.arrays:
+    if len(node.shape) == 1 and not is_symbolic(node.shape[0]) and node.shape[0] <= _SHORT and number in b.arrays:
         return b.constant(np.broadcast_to(b.arrays[number], node.shape))
-    return _expanded(b, node, number, b.shape(node))
+    return _expanded(b, node, number, node.shape)
 
 
-def arange(b: Building, size: Number) -> str:
+def arange(b: Building, size: int) -> str:
     """The numbers from 0 up to a size."""
     return b.op("Range", b.constant(0), b.scalar_size(size), b.constant(1))
 
 
 def _iota(b: Building, node: Node, operands: list[str]) -> str:
-    (size,) = b.numbers("size")
-    return b.cast(arange(b, size), dtypes.int64, node.dtype)
+    return b.cast(arange(b, node.params["size"]), dtypes.int64, node.dtype)
 
 
 def _random_bits(b: Building, node: Node, operands: list[str]) -> str:
@@ -182,8 +174,8 @@ def _random_bits(b: Building, node: Node, operands: list[str]) -> str:
     for bits, factor in MIXING:
         z = b.op("Mul", mixed(z, bits), wide(factor))
     key = b.op("BitwiseOr", mixed(z, 31), b.constant(1))
-    lengths = b.shape(node)
-    counter = arange(b, math.prod(lengths, start=as_polynomial(1)))
+    lengths = node.shape
+    counter = arange(b, math.prod(lengths))
     y = b.op("Mul", counter, key)
     above = b.op("Add", y, key)
     x = y
@@ -210,6 +202,7 @@ ROWS: dict[str, Row] = {
     "random_bits": _random_bits,
     "reshape": _reshape,
     "shard": lambda b, node, operands: b.op("Identity", *operands),
+    "size": _constant,
     "slice": _slice,
     "unfold": _unfold,
 }

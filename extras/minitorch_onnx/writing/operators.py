@@ -10,6 +10,7 @@ import numpy as np
 from minitorch import dtypes
 from minitorch.dtypes import DType
 from minitorch.ir import Node
+from minitorch.sizes import is_symbolic, same
 
 from .building import Building, Row, plain
 from .elementwise import in_type, is_negative
@@ -64,8 +65,8 @@ def _normalized(kind: str, since: int) -> Row:
     def row(b: Building, node: Node, operands: list[str]) -> str:
         last, eps, dtype = node.params["last"], node.params["eps"], node.dtype
         given = len(operands) - 1
-        lengths = b.shape(node)[-last:]
-        if b.opset >= since and all(isinstance(each, int) for each in lengths):
+        lengths = node.shape[-last:]
+        if b.opset >= since and not any(map(is_symbolic, lengths)):
             wide = b.computed(kind, dtype)
             names = [b.cast(each, dtype, wide) for each in operands]
             if not given:
@@ -86,7 +87,7 @@ def _normalized(kind: str, since: int) -> Row:
 
 
 def _group_norm(b: Building, node: Node, operands: list[str]) -> str:
-    groups, eps, lengths = node.params["groups"], node.params["eps"], b.shape(node)
+    groups, eps, lengths = node.params["groups"], node.params["eps"], node.shape
     if b.opset >= 21:
         return b.apply("GroupNormalization", node.dtype, *operands, num_groups=groups, epsilon=eps)
 
@@ -94,8 +95,7 @@ def _group_norm(b: Building, node: Node, operands: list[str]) -> str:
         grouped = b.op("Reshape", x, b.constant([0, groups, -1]))
         ones, zeros = (b.constant(np.full(groups, value, dtype.numpy)) for value in (1, 0))
         found = b.op("InstanceNormalization", grouped, ones, zeros, epsilon=eps)
-        known = [each for each in lengths if isinstance(each, int)]
-        found = b.op("Reshape", found, b.constant(known) if len(known) == len(lengths) else b.op("Shape", x))
+        found = b.op("Reshape", found, b.op("Shape", x) if any(map(is_symbolic, lengths)) else b.constant(lengths))
         for apply, each in zip(("Mul", "Add"), parameters, strict=True):
             found = b.op(apply, found, b.op("Reshape", each, b.constant([-1, *(1,) * (node.spec.ndim - 2)])))
         return found
@@ -126,7 +126,7 @@ def _conv(b: Building, node: Node, operands: list[str]) -> str:
 
 
 def _max_pool(b: Building, node: Node, operands: list[str]) -> str:
-    if node.dtype.is_floating_point and _is_whole(b, node):
+    if node.dtype.is_floating_point and _is_whole(node):
         return b.apply("GlobalMaxPool", node.dtype, *operands)
     size = list(b.fixed("lengths"))
     if node.dtype.is_floating_point:
@@ -134,16 +134,13 @@ def _max_pool(b: Building, node: Node, operands: list[str]) -> str:
     return b.op("MaxPool", *operands, kernel_shape=size, **_windows(b))
 
 
-def _is_whole(b: Building, node: Node) -> bool:
+def _is_whole(node: Node) -> bool:
     """Whether the window is the whole input, of any size."""
-    return all(
-        each.params["lengths"] == each.inputs[0].shape[2:] and not any(map(sum, each.params["pads"]))
-        for each in (node, *b.sizes.alike.get(node, ()))
-    )
+    return same(node.params["lengths"], node.inputs[0].shape[2:]) and not any(map(any, node.params["pads"]))
 
 
 def _avg_pool(b: Building, node: Node, operands: list[str]) -> str:
-    if _is_whole(b, node):
+    if _is_whole(node):
         return b.apply("GlobalAveragePool", node.dtype, *operands)
     attributes = _windows(b)
     del attributes["dilations"]  # all 1; an attribute from opset 19 on

@@ -8,9 +8,9 @@ from minitorch import dtypes
 from minitorch.dtypes import DType
 from minitorch.ir import Node
 from minitorch.primitives.reductions import lowest
+from minitorch.sizes import is_symbolic
 
 from .building import Building, Row
-from .sizes import Number
 
 
 def _reduction(kind: str, axes_from: int) -> Row:
@@ -22,7 +22,7 @@ def _reduction(kind: str, axes_from: int) -> Row:
         if not dims:
             return b.op("Identity", *operands)
         if kind == "ReduceMax" and given.spec.size == 0:  # ONNX does not say what the largest of nothing is
-            return b.op("Expand", b.number(lowest(dtype), dtype), b.vector(b.shape(node)))
+            return b.op("Expand", b.number(lowest(dtype), dtype), b.vector(node.shape))
         return reduced(b, kind, dtype, operands[0], dims, axes_from)
 
     return row
@@ -55,12 +55,12 @@ def _cumsum(b: Building, node: Node, operands: list[str]) -> str:
 
 def _cumprod(b: Building, node: Node, operands: list[str]) -> str:
     """The parallel scan: after the step that multiplies by the products 2**k places back, each has 2**(k+1) factors."""
-    dim, length = node.params["dim"], b.shape(node)[node.params["dim"]]
-    if not isinstance(length, int):
+    dim, length = node.params["dim"], node.shape[node.params["dim"]]
+    if is_symbolic(length):
         b.refuse("a running product over a dynamic dimension", "the number of its steps depends on the length")
     wide = b.computed("Mul", dtypes.float32 if node.dtype is dtypes.float16 else node.dtype)
     name, step = b.cast(operands[0], node.dtype, wide), 1
-    rest = list(b.shape(node))
+    rest = list(node.shape)
     while step < length:
         rest[dim] = step
         ones = b.op("Expand", b.number(1, wide), b.vector(rest))
@@ -72,10 +72,10 @@ def _cumprod(b: Building, node: Node, operands: list[str]) -> str:
 
 def _argsort(b: Building, node: Node, operands: list[str]) -> str:
     """`TopK` of all elements; of equal ones, the first comes first."""
-    return sorted_dimension(b, node, operands[0], b.shape(node)[node.params["dim"]])[1]
+    return sorted_dimension(b, node, operands[0], node.shape[node.params["dim"]])[1]
 
 
-def sorted_dimension(b: Building, node: Node, name: str, count: Number) -> Sequence[str]:
+def sorted_dimension(b: Building, node: Node, name: str, count: int) -> Sequence[str]:
     """The first elements of a sorted dimension, and their places: one node for both."""
     (x,), dim, largest = node.inputs, node.params["dim"], int(node.params["descending"])
     key = ("TopK", x, dim, largest, count)
@@ -135,13 +135,13 @@ def _scatter(b: Building, node: Node, operands: list[str]) -> str:
             b.refuse(
                 "a write to several places", "ScatterND has a maximum from opset 18 on, to find the last write", 18
             )
-        shape = b.shape(node.inputs[2])
-        cells = b.op("Expand", b.constant(-1), b.vector(b.shape(node)[: len(operands) - 2]))
+        shape = node.inputs[2].shape
+        cells = b.op("Expand", b.constant(-1), b.vector(node.shape[: len(operands) - 2]))
         flat = b.op("Shape", b.op("Reshape", operands[2], b.constant([-1])))
         order = b.op("Range", b.constant(0), b.op("Squeeze", flat), b.constant(1))
         order = b.reshaped(order, shape)
         last = b.op("GatherND", b.op("ScatterND", cells, places, order, reduction="max"), places)
-        rest = b.shape(node)[len(operands) - 2 :]
+        rest = node.shape[len(operands) - 2 :]
         rows = b.op("Reshape", updates, b.vector([-1, *rest]))
         updates = b.op("Gather", rows, last, axis=0)
     return b.op("ScatterND", data, places, updates)

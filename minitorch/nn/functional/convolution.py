@@ -19,7 +19,8 @@ from ...functional.casting import contiguous
 from ...functional.linalg import matmul
 from ...functional.parts import part
 from ...interpreters import in_lower_precision
-from ...ir import Length, Shape
+from ...ir import Shape
+from ...sizes import is_symbolic
 from ...tensor import Tensor
 from .pooling import Ints, Pairs, padded, per_dim, windows, with_batch
 
@@ -111,7 +112,7 @@ def _columns(
     at, inside = range(3, 3 + n), range(3 + n, 3 + 2 * n)
     seen, count = depth * math.prod(size), batch * math.prod(places)
     # Two orders of the same copy. Memory is copied fastest along the dimensions that are longer, if that is known.
-    if isinstance(count, Length) or math.prod(places) >= math.prod(size):
+    if is_symbolic(count) or math.prod(places) >= math.prod(size):
         columns = P.reshape(P.permute(view, dims=(1, 2, *inside, 0, *at)), shape=(groups, seen, count))
     else:
         rows = P.reshape(P.permute(view, dims=(1, 0, *at, 2, *inside)), shape=(groups, count, seen))

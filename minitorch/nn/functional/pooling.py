@@ -20,6 +20,7 @@ from ...functional.shaping import transpose
 from ...interpreters import number
 from ...primitives.elementwise import scalar
 from ...primitives.reductions import lowest
+from ...sizes import same
 from ...tensor import Tensor
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]
@@ -39,7 +40,7 @@ def per_dim(value: Ints, count: int, name: str) -> tuple[int, ...]:
     if len(values) != count:
         raise ValueError(f"{name} is one int, or one for each of {count} dimensions, not {value!r}")
     least = 0 if name in ("padding", "output_size") else 1
-    if min(values, default=least) < least:
+    if any(value < least for value in values):
         raise ValueError(f"{name} is {least} or more, not {value!r}")
     return values
 
@@ -72,6 +73,16 @@ def padded(x: Tensor, amounts: Pairs, value: Any = 0, between: Sequence[int] | N
     return x
 
 
+def _check_windows(x: Tensor, size: Sequence[int], dilation: Sequence[int]) -> None:
+    for length, places, apart in zip(x.shape[2:], size, dilation, strict=True):
+        if length < (places - 1) * apart + 1:
+            raise ShapeError(
+                "MT201",
+                f"a window of {places} elements, {apart} apart, is longer than the {length} of {x.spec}, padded",
+                fix="use more padding, or a smaller window",
+            )
+
+
 def windows(x: Tensor, size: Sequence[int], step: Sequence[int], dilation: Sequence[int]) -> Tensor:
     """[batch, channels, *places, *size]: for every place of the window, the elements in it. A view.
 
@@ -81,18 +92,12 @@ def windows(x: Tensor, size: Sequence[int], step: Sequence[int], dilation: Seque
         ShapeError: if there is no place for one (``MT201``).
     """
     count = len(size)
-    for length, places, apart in zip(x.shape[2:], size, dilation, strict=True):
-        if length < (places - 1) * apart + 1:
-            raise ShapeError(
-                "MT201",
-                f"a window of {places} elements, {apart} apart, is longer than the {length} of {x.spec}, padded",
-                fix="use more padding, or a smaller window",
-            )
+    _check_windows(x, size, dilation)
     if all(by == length and apart == 1 for by, length, apart in zip(step, size, dilation, strict=True)):
         shape, whole = list(x.shape[:2]), x
         for dim, length in enumerate(size, 2):
             places = x.shape[dim] // length
-            whole = whole if places * length == x.shape[dim] else part(whole, dim, 0, places * length)
+            whole = whole if same(places * length, x.shape[dim]) else part(whole, dim, 0, places * length)
             shape += [places, length]
         order = (0, 1, *range(2, 2 + 2 * count, 2), *range(3, 3 + 2 * count, 2))
         return P.permute(P.reshape(whole, shape=tuple(shape)), dims=order)

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from ...graph import Graph
 from ...graph.build import topological_order, with_inputs
 from ...ir import INPUT, Node
+from ...sizes import UndecidedError
 from ..dead_code import DEAD_CODE
 from ..pipeline import Pass
 from . import activations, attention, choices, groups, pointwise, products, sliding
@@ -105,7 +106,13 @@ def lifted(graph: Graph, rules: tuple[Rule, ...] = RULES) -> Graph:
 
 
 def _first(rules: tuple[Rule, ...], node: Node, single: set[Node]) -> Found:
-    return next((found for rule in rules if (found := rule(node, single)) is not None), None)
+    for rule in rules:
+        try:
+            if (found := rule(node, single)) is not None:
+                return found
+        except UndecidedError:  # it would decide by a symbolic size
+            continue
+    return None
 
 
 LIFTING = Pass("lifting", lifted, "operators such as conv and softmax in place of what they are composed of")

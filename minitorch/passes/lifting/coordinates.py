@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 from ... import primitives as P
 from ...ir import Node, Shape
+from ...primitives.movement import taken
+from ...sizes import larger, smaller
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Coordinates:
         found: list[Dim] = []
         for length in reversed(shape):
             dim: list[Digit] = []
-            while length > 1:
+            while length != 1:
                 if not digits:
                     return None
                 digit = digits.pop()
@@ -113,19 +115,19 @@ class Coordinates:
         return replace(self, dims=tuple(dims), offsets=tuple(offsets))
 
     def _cut(self, dim: int, digit: Digit, start: int, stop: int, step: int) -> Coordinates:
-        length = len(range(start, stop, step))
+        length = taken(start, stop, step)
         return self._with(dim, Digit(digit.axis, digit.stride * step, length), start * digit.stride)
 
     def _padded(self, dim: int, digit: Digit, before: int, after: int, between: int) -> Coordinates | None:
         """More of a dimension: elements that were cut off, or lie beyond the source, are padding from now on."""
         axis = digit.axis
-        others = [other for place, each in enumerate(self.dims) if place != dim for other in each if other.length > 1]
+        others = [other for place, each in enumerate(self.dims) if place != dim for other in each if other.length != 1]
         if between or any(other.axis == axis for other in others):
             return None
         low, high = self.inside[axis]
         first = self.offsets[axis]
         inside = list(self.inside)
-        inside[axis] = max(low, first), min(high, first + digit.stride * (digit.length - 1) + 1)
+        inside[axis] = larger(low, first), smaller(high, first + digit.stride * (digit.length - 1) + 1)
         longer = Digit(axis, digit.stride, before + digit.length + after)
         return replace(self._with(dim, longer, -before * digit.stride), inside=tuple(inside))
 

@@ -8,12 +8,17 @@ from ... import primitives as P
 from ...dtypes import stored
 from ...graph.values import is_splat
 from ...ir import Node
+from ...primitives import operators as O
+from ...sizes import is_symbolic, same
 
 Found = Node | None
 
 
 def is_number(node: Node, value: float) -> bool:
     """Whether a node is this number, as its type stores it, in every element."""
+    if is_symbolic(value):
+        found = before_expand(node)
+        return found.primitive is O.size and same(found.params["value"], value)
     return is_splat(node) and node.params["value"] == stored(value, node.dtype)
 
 
@@ -89,7 +94,7 @@ def mean(node: Node, x: Node) -> tuple[int, ...]:
 def scaled_sum(node: Node) -> tuple[Found, tuple[int, ...]]:
     """What a node is the mean of, and over which dimensions."""
     for total, number in [*either(node, P.mul), *([node.inputs] if node.primitive is P.div else [])]:
-        if total.primitive is not P.reduce_sum or not is_splat(number):
+        if total.primitive is not P.reduce_sum:
             continue
         (x,), dims = total.inputs, total.params["dims"]
         count = math.prod([x.shape[dim] for dim in dims])

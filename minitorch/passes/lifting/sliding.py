@@ -22,6 +22,7 @@ from ...primitives import operators as O
 from ...primitives.contraction import BYTES
 from ...primitives.operators.layers import Pads, places
 from ...primitives.reductions import lowest
+from ...sizes import is_symbolic, larger
 from .coordinates import Coordinates, chain_of, coordinates
 from .matching import Found, channel_vector, either, scaled_sum
 
@@ -51,7 +52,7 @@ def _geometry(x: Shape, seen: Coordinates | None, shape: Shape) -> tuple[Shape, 
         if by is None or apart is None or min(by, apart) < 1 or before < 0:
             return None
         reach = (size[axis] - 1) * apart + 1
-        after = max((where[axis] - 1) * by + reach - lengths[axis] - before, 0)
+        after = larger((where[axis] - 1) * by + reach - lengths[axis] - before, 0)
         if where[axis] == 1:
             by = usual if lengths[axis] + before - reach < usual else lengths[axis] + before
         usual = by
@@ -67,7 +68,7 @@ def _geometry(x: Shape, seen: Coordinates | None, shape: Shape) -> tuple[Shape, 
 
 def _step(seen: Coordinates, dim: int, axis: int) -> int | None:
     """How far apart in an axis the elements along a dimension are; 1 if there is one; None if that is no number."""
-    if not any(digit.length > 1 for digit in seen.dims[dim]):
+    if not any(digit.length != 1 for digit in seen.dims[dim]):
         return 1
     digit = seen.single(dim)
     return digit.stride if digit is not None and digit.axis == axis else None
@@ -147,7 +148,7 @@ def _are_same(one: Coordinates | None, other: Coordinates | None) -> bool:
     """Whether two values of one shape have the same elements of a source."""
     if one is None or other is None:
         return False
-    digits = [[[digit for digit in dim if digit.length > 1] for dim in each.dims] for each in (one, other)]
+    digits = [[[digit for digit in dim if digit.length != 1] for dim in each.dims] for each in (one, other)]
     return digits[0] == digits[1] and (one.offsets, one.inside) == (other.offsets, other.inside)
 
 
@@ -160,7 +161,7 @@ def _guessed(rows: Node, columns: Node, filters: int, where: Sequence[int]) -> I
     sizes += [
         tuple(a // b for a, b in zip(each.shape[2:], where, strict=True)) for each in chain if len(each.shape) == n + 2
     ]
-    for size in dict.fromkeys([*sizes, (1,) * n]):
+    for size in dict.fromkeys([*(size for size in sizes if not any(map(is_symbolic, size))), (1,) * n]):
         depth, rest = divmod(rows.shape[2], max(math.prod(size), 1))
         if not rest and min(size) > 0:
             shape = (filters, depth, *size)

@@ -24,6 +24,7 @@ from .functions import (
 from .layers import avg_pool, conv, gemm, matmul, max_pool
 from .quantized import dequantize, quantize
 from .recurrent import gru, lstm, rnn_relu, rnn_tanh
+from .sizes import size
 
 __all__ = [
     "argmin",
@@ -60,6 +61,7 @@ __all__ = [
     "sigmoid",
     "signbit",
     "silu",
+    "size",
     "softmax",
     "softplus",
     "softsign",

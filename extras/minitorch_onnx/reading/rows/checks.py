@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.ir import Length
+from minitorch.sizes import is_symbolic
 from minitorch.tensor import Tensor
 
 from ..lengths import numbers
@@ -50,7 +50,7 @@ def whole(what: str, array: Array) -> int:
     number = item(what, array)
     if not math.isfinite(number):
         refuse(f"{what} is {number}")
-    return number if isinstance(number, Length) else int(number)
+    return number if is_symbolic(number) else int(number)
 
 
 def dimension(axis: int, ndim: int) -> int:

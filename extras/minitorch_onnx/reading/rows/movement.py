@@ -22,6 +22,7 @@ from minitorch.functional.operands import from_array, number, to_dtype
 from minitorch.functional.parts import part, split
 from minitorch.functional.selection import where
 from minitorch.functional.shaping import broadcast_shapes, broadcast_to, permute, reshape, squeeze, unsqueeze
+from minitorch.sizes import hint_of, larger, smaller
 from minitorch.tensor import Tensor
 
 from ...common import TYPES
@@ -263,9 +264,9 @@ def _eye_like(call: Call, x: Tensor) -> Tensor:
 
 def _range(call: Call, start: Array, limit: Array, delta: Array) -> Tensor:
     first, end, step = (item("a bound or the step", each) for each in (start, limit, delta))
-    if step == 0 or not all(np.isfinite([first, end, step])):
+    if step == 0 or not all(np.isfinite(hint_of((first, end, step)))):
         refuse(f"a range from {first} to {end} in steps of {step}")
-    count = max(-(-(end - first) // step), 0) if start.dtype.kind == "i" else max(math.ceil((end - first) / step), 0)
+    count = larger(-(-(end - first) // step), 0) if start.dtype.kind == "i" else max(math.ceil((end - first) / step), 0)
     shape_of(call.op, [count])
     dtype = BY_NUMPY[start.dtype]
     steps = to_dtype(arange(count), dtype)
@@ -276,7 +277,7 @@ def _trilu(call: Call, x: Tensor, k: Array | None = None) -> Tensor:
     if x.ndim < 2:
         refuse(f"it takes matrices, and is given {x.spec}")
     rows, columns = x.shape[-2:]
-    diagonal = 0 if k is None else min(max(whole("the diagonal", k), -rows - 1), columns + 1)
+    diagonal = 0 if k is None else smaller(larger(whole("the diagonal", k), -rows - 1), columns + 1)
     return (triu if call["upper"] else tril)(x, diagonal)
 
 
