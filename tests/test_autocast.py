@@ -11,9 +11,9 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
+from minitorch.amp.autocast_mode import FULL, LOWER
 from minitorch.errors import DeviceError
-from minitorch.interpreters import autocast as lists
-from minitorch.interpreters import observing
+from minitorch.interpreters import HANDLED, observing
 from minitorch.passes.attention import attentions
 from tests import autocasts
 from tests.mixed import MODELS, model_and_data, random_network
@@ -39,7 +39,8 @@ def test_results_have_the_types_of_pytorch(name: str) -> None:
 
 def test_every_function_of_the_lists_is_compared() -> None:
     names = {name.partition(" ")[0] for name in autocasts.CALLS}
-    assert {name for name in (*lists.LOWER, *lists.FULL) if not name.startswith("_")} <= names
+    assert {name for name in HANDLED if not name.startswith("_")} <= names
+    assert set(HANDLED) == LOWER | FULL and not LOWER & FULL
 
 
 # One program in every mode ----------------------------------------------------------------------------------
@@ -341,7 +342,7 @@ def test_a_call_inside_and_one_outside_are_two_traces() -> None:
 
     assert types() == types() == [mt.float32, mt.bfloat16, mt.float32, mt.float16]
     reasons = [each.reason for each in product.explain().signatures]
-    assert reasons == ["the first call", "autocast is on, to bfloat16, now", "autocast is on, to float16, now"]
+    assert reasons == ["the first call", "autocast to bfloat16 is on now", "autocast to float16 is on now"]
 
 
 def test_a_trace_leaves_no_cast_to_eager_mode() -> None:

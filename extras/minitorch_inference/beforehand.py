@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from minitorch.amp.autocast_mode import Autocast
 from minitorch.graph import Graph
 from minitorch.graph.cost import costs, in_units
 from minitorch.graph.values import is_splat
-from minitorch.interpreters import Autocast
 from minitorch.ir import Node, Source
 from minitorch.modes.tracing.explain import MOST_KERNELS, SignatureReport, counted
 from minitorch.modes.tracing.recording import Program
@@ -173,7 +173,7 @@ class Frozenness:
         return tuple(Folding.of(report, work) for report, work in self._signatures)
 
     def __str__(self) -> str:
-        types = f" with autocast to {self.autocast.dtype.name}" if self.autocast else ""
+        types = f" with {self.autocast}" if self.autocast else ""
         lines = [
             f"{self.name}, frozen{types}, on backend {self.backend!r}: {counted(len(self.signatures), 'signature')}, "
             f"{in_units(self.frozen_bytes, 'B')} of frozen tensors"

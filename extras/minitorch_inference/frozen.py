@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from minitorch import backends
+from minitorch.amp.autocast_mode import Autocast, Casting, current_autocast
 from minitorch.errors import ArgumentError
 from minitorch.interpreters import (
-    Autocast,
-    current_autocast,
+    Handler,
     current_staging,
     interpreting,
-    set_autocast,
     set_grad_enabled,
+    set_handler,
 )
 from minitorch.modes.guards.signature import Call, Signatures
 from minitorch.modes.tracing.constants import Constants
@@ -52,14 +52,14 @@ def passes_for(backend: str) -> tuple[Pass, ...]:
     return (*FREEZING, *lowering[:at], *again, *lowering[at:])
 
 
-Modes = tuple[bool, Autocast | None]
-"""Whether gradients are recorded, and autocast."""
+Modes = tuple[bool, Handler | None]
+"""Whether gradients are recorded, and the handler."""
 
 
 def _switch(modes: Modes) -> Modes:
     """Switch the modes of this thread; returns what they were."""
-    grad_enabled, autocast = modes
-    return set_grad_enabled(grad_enabled), set_autocast(autocast)
+    grad_enabled, handler = modes
+    return set_grad_enabled(grad_enabled), set_handler(handler)
 
 
 class _Evaluated(Signatures):
@@ -90,6 +90,7 @@ class Frozen(Looking[P, R]):
         function: the function itself.
         backend: what runs its graphs.
         autocast: the mode of mixed precision that it was frozen in.
+        handler: of that mode.
     """
 
     def __init__(
@@ -101,7 +102,8 @@ class Frozen(Looking[P, R]):
     ) -> None:
         super().__init__(function, backend, passes_for(backend), static_argnames, MAX_SIGNATURES)
         self.autocast = autocast
-        self._modes: Modes = False, autocast
+        self.handler = None if autocast is None else Casting(autocast)
+        self._modes: Modes = False, self.handler
         self._signatures = _Evaluated(function, self.static_argnames, ())
         self._signatures.modes = self._modes
         self._signature = self._signatures.of

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch import backends
+from minitorch.amp.autocast_mode import Autocast
 from minitorch.errors import ShapeError
 from minitorch.graph import Graph
-from minitorch.interpreters import Autocast
 from minitorch.ir import Spec
 from minitorch.modes.guards.naming import Names
 from minitorch.modes.guards.signature import plain
@@ -96,7 +96,7 @@ class FrozenGraph(Frozen[..., Any]):
         args, kwargs = unflatten(structure, given)
         found, structure, _, key = self._signature(args, kwargs)
         report = SignatureReport.of_call(self._signatures.leaf_names(structure), plain(found), structure, False)
-        report.autocast, report.reason = self.autocast, "it was frozen"
+        report.mode, report.reason = self.autocast, "it was frozen"
         results, nesting = flatten(signature.results)
         options = self.backend, self._passes, signature.contiguous
         self._traced.setdefault(key, []).append(of_graph(signature.graph, nesting, results, report, *options))

@@ -29,7 +29,7 @@ from minitorch.functional.extremes import amax, amin
 from minitorch.functional.facts import numel
 from minitorch.functional.quantised import positive
 from minitorch.functional.selection import where
-from minitorch.interpreters import autocasting
+from minitorch.interpreters import handling
 from minitorch.nn.layers import Affine
 from minitorch.nn.module import Module
 from minitorch.tensor import Tensor
@@ -186,7 +186,7 @@ class Stored(Scaled):
             DTypeError: if it is no float (``MT202``).
         """
         require_fitting(self.name, self._layer[0], input)
-        with autocasting(None):
+        with handling(None):
             return self.computed(input.to(float32)).to(input.dtype)
 
     def computed(self, input: Tensor) -> Tensor:

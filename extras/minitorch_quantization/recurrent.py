@@ -25,7 +25,7 @@ from minitorch.functional.creation import zeros
 from minitorch.functional.extremes import amax, amin
 from minitorch.functional.facts import numel
 from minitorch.functional.selection import where
-from minitorch.interpreters import autocasting
+from minitorch.interpreters import handling
 from minitorch.nn import functional as F
 from minitorch.nn.module import Module
 from minitorch.nn.recurrent import GRU, LSTM, RNN, RNNBase
@@ -116,7 +116,7 @@ class DynamicQuantizedRNN(Products, Recurrent):
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
         """As of the float layer; autocast is off."""
-        with autocasting(None):
+        with handling(None):
             return super().forward(input, hx)
 
 
@@ -145,7 +145,7 @@ class DynamicQuantizedCell(Products, Cell):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """As of the float cell; autocast is off."""
-        with autocasting(None):
+        with handling(None):
             return super().forward(input, hx)
 
 

@@ -1,25 +1,119 @@
 """`autocast`: products in a 16-bit type, losses in float32, and no cast in the program itself.
 
 Micikevicius et al., "Mixed Precision Training", arXiv:1710.03740. The weights stay in float32 (*master weights*), and
-so do their gradients: a weight is cast where a product reads it, and the gradient of a cast is a cast back. The state
-and the casts are in `minitorch.interpreters.autocast`; here is the block that switches it. For a graph
-that was recorded without, the pass `minitorch.passes.autocast` does the same.
+so do their gradients: a weight is cast where a product reads it, and the gradient of a cast is a cast back.
+
+    user's call ──► linear(x: f32, w: f32)      a function of one of two lists, which asks the thread's handler
+                      ▼
+                    cast(x, bf16), cast(w, bf16)   ordinary nodes; that of a weight is made once in a block
+                      ▼
+                    linear itself, autocast off
+
+The lists are PyTorch's for the CPU. So the casts are made where a listed function is called, in every mode alike.
+Functions of neither list compute in the types that they are given; those of several operands promote, as they always
+do. For a graph that was recorded without, the pass `minitorch.passes.autocast` does the same.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..dtypes import DType, as_dtype, bfloat16, float16
+from ..dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from ..functional.devices import on_cpu
-from ..interpreters import Autocast, current_autocast, decorated, enter_autocast, leave_autocast
+from ..interpreters import Handler, current_handler, decorated, is_grad_enabled, set_handler
+from ..primitives import cast
+from ..tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # The types to compute in; the first is the one that is meant if none is given.
 LOWER_TYPES = (bfloat16, float16)
+
+LOWER = frozenset({
+    "_dot", "addbmm", "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "linear", "matmul", "mm",
+    "scaled_dot_product_attention",
+})  # fmt: skip
+"""The functions whose operands are cast to the lower type, but for float64."""
+
+FULL = frozenset({
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "kl_div", "l1_loss",
+    "mse_loss", "nll_loss", "prod", "smooth_l1_loss", "trace",
+})  # fmt: skip
+"""The functions whose operands of 16 bits are cast to float32."""
+
+
+@dataclass(frozen=True)
+class Autocast:
+    """A mode of mixed precision.
+
+    Attributes:
+        dtype: the lower type.
+        cache_enabled: whether a weight is cast once in a block.
+    """
+
+    dtype: DType
+    cache_enabled: bool = True
+
+    def __str__(self) -> str:
+        return f"autocast to {self.dtype.name}"
+
+
+class Casting:
+    """The handler (`minitorch.interpreters.handling`) of a block.
+
+    Attributes:
+        key: the mode.
+        casts: weights, which are kept so that their `id` stays their own, and their casts, by the weight's `id` and
+            version, the type, and whether the tape records; a block within another one shares them.
+    """
+
+    def __init__(self, mode: Autocast, casts: dict[Any, tuple[Tensor, Tensor]] | None = None) -> None:
+        self.key = mode
+        self.casts = {} if casts is None else casts
+
+    def again(self) -> Casting:
+        """Return a handler of the same mode, without casts: those of one recording are no values of another."""
+        return Casting(self.key)
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Call a function of the lists with casts of its operands, and autocast off inside."""
+        dtype = float32 if function.__name__ in FULL else self.key.dtype
+        args = tuple([self._cast(value, dtype) for value in args])
+        options = {name: self._cast(value, dtype) for name, value in options.items()}
+        set_handler(None)
+        try:
+            return function(*args, **options)
+        finally:
+            set_handler(self)
+
+    def _cast(self, value: Any, dtype: DType) -> Any:
+        """Cast an argument; what is no tensor of a float type is passed on as it is."""
+        if not isinstance(value, Tensor):
+            return value
+        given = value.dtype
+        if given is dtype or given is float64 or not given.is_floating_point:
+            return value
+        if not self.key.cache_enabled or dtype is float32 or not _is_weight(value):
+            return cast(value, dtype=dtype)
+        key = id(value), value._version, dtype, is_grad_enabled()
+        known = self.casts.get(key)
+        if known is None:
+            known = self.casts[key] = value, cast(value, dtype=dtype)
+        return known[1]
+
+
+def _is_weight(tensor: Tensor) -> bool:
+    """Whether a tensor is likely to be cast again in a block, as PyTorch sees it: a float32 leaf to be trained."""
+    return tensor.dtype is float32 and tensor._requires_grad and tensor._entry is None and tensor._view is None
+
+
+def current_autocast() -> Autocast | None:
+    """Return the mode that is on in this thread, if there is one."""
+    handler = current_handler()
+    return handler.key if isinstance(handler, Casting) else None
 
 
 def check_device(name: str, device_type: Any) -> None:
@@ -87,7 +181,7 @@ class autocast:  # noqa: N801 (PyTorch's name)
                 stacklevel=2,
             )
             self.enabled = False
-        self._previous: list[Autocast | None] = []
+        self._previous: list[Handler | None] = []
 
     def __call__(self, function: F) -> F:
         """As a decorator, of functions and modules."""
@@ -95,12 +189,14 @@ class autocast:  # noqa: N801 (PyTorch's name)
         return decorated(lambda: autocast(*options), function)  # type: ignore[no-any-return]
 
     def __enter__(self) -> autocast:
-        mode = Autocast(self.fast_dtype, self.cache_enabled) if self.enabled else None
-        self._previous.append(enter_autocast(mode))
+        outer = current_handler()
+        casts = outer.casts if isinstance(outer, Casting) else None
+        mode = Autocast(self.fast_dtype, self.cache_enabled)
+        self._previous.append(set_handler(Casting(mode, casts) if self.enabled else None))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        leave_autocast(self._previous.pop())
+        set_handler(self._previous.pop())
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:

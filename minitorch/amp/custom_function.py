@@ -16,7 +16,7 @@ import numpy as np
 
 from ..dtypes import DType, as_dtype, float64
 from ..functional.operands import to_dtype
-from ..interpreters import autocasting, current_autocast
+from ..interpreters import current_handler, handling
 from ..tensor import Tensor
 from .autocast_mode import check_device
 
@@ -67,11 +67,11 @@ def custom_fwd(fwd: F | None = None, *, device_type: str, cast_inputs: Any = Non
 
     @functools.wraps(function)
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
-        mode = current_autocast()
-        ctx._autocast = mode if dtype is None else None
-        if dtype is None or mode is None:
+        handler = current_handler()
+        ctx._autocast = handler if dtype is None else None
+        if dtype is None or handler is None:
             return function(ctx, *args, **options)
-        with autocasting(None):
+        with handling(None):
             return function(ctx, *_cast(args, dtype), **_cast(options, dtype))
 
     return forward
@@ -102,7 +102,7 @@ def custom_bwd(bwd: F | None = None, *, device_type: str) -> F | Callable[[F], F
             raise RuntimeError(
                 f"custom_bwd: the forward of {ctx._name} is not decorated with custom_fwd, which notes its autocast"
             )
-        with autocasting(ctx._autocast):
+        with handling(ctx._autocast):
             return function(ctx, *args, **options)
 
     return backward

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..dtypes import float32
 from ..errors import AutogradError
-from ..interpreters import Span, current_staging, for_one_line, set_autocast, set_grad_enabled, twin
+from ..interpreters import Span, current_staging, for_one_line, set_grad_enabled, set_handler, twin
 from ..ir import Node, Primitive, Source, Spec, user_source
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
@@ -257,7 +257,7 @@ def propagate(
             leaves[id(tensor)] = (tensor, _accumulate(known and known[1], gradient))
 
     by_rules, staging = for_one_line(_by_rules), current_staging()
-    previous, mode = set_grad_enabled(create_graph), set_autocast(None)  # a gradient has the types of its operation
+    previous, handler = set_grad_enabled(create_graph), set_handler(None)  # a gradient is that of what was done
     try:
         order = _reachable(roots)
         useful = None if wanted is None else _on_the_way(order, wanted)
@@ -294,7 +294,7 @@ def propagate(
         return result
     finally:
         set_grad_enabled(previous)
-        set_autocast(mode)
+        set_handler(handler)
 
 
 def key_of(tensor: Tensor) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from .. import primitives as P
 from ..autograd import no_grad
 from ..autograd.recompute import Recomputation, recorded_since
-from ..interpreters import autocasting, current_autocast, current_staging, is_grad_enabled, on_top
+from ..interpreters import current_handler, current_staging, handling, is_grad_enabled, on_top
 from ..tensor import TapeEntry, Tensor, next_serial
 from ..tree import flatten, unflatten
 from .generator import default_generator
@@ -49,11 +49,11 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if not is_grad_enabled():
         return function(*args, **kwargs)
-    mode = current_autocast()
+    handler = current_handler()
     state, draws = default_generator.get_state(), default_generator.draws()
     first = next_serial()
     reads = Reads()
-    with on_top(reads), autocasting(mode):  # with casts of its own, which the second time makes again
+    with on_top(reads), handling(handler):  # which remembers nothing of this run the second time
         result = function(*args, **kwargs)
     draws_numbers = default_generator.draws() != draws
     entries = recorded_since(_tensors(result), first)
@@ -68,7 +68,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
                 default_generator.set_state(_apart(state))
         first = next_serial()
         try:
-            with autocasting(mode):
+            with handling(handler):
                 result = function(*positional, **by_name)
         finally:
             if draws_numbers:

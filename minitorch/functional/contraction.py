@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import primitives as P
 from ..errors import DTypeError, ShapeError
-from ..interpreters import current_autocast, in_lower_precision
+from ..interpreters import current_handler, handled
 from ..tensor import Tensor
 from .operands import promote
 from .parts import diagonal
@@ -63,7 +63,7 @@ def check_types(name: str, *tensors: Tensor) -> None:
         )
 
 
-@in_lower_precision
+@handled
 def _dot(a: Tensor, b: Tensor) -> Tensor:
     check_types("a product", a, b)
     return P.dot(a, b, dtype=a.dtype)
@@ -210,7 +210,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         ((2, 4), tensor([2., 2., 2.]), tensor([3., 3.]))
     """
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) else operands
-    if current_autocast() is None:  # which gives products one type, and promotes the rest
+    if current_handler() is None:  # which gives products one type, and promotes the rest
         check_types("einsum", *given)
     inputs, output = _read(equation, [tensor.ndim for tensor in given])
     length = _lengths(equation, given, inputs)

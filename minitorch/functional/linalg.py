@@ -14,7 +14,7 @@ from typing import Any
 from .. import primitives as P
 from ..dtypes import int64
 from ..errors import ShapeError
-from ..interpreters import broadcast_shapes, in_full_precision, in_lower_precision
+from ..interpreters import broadcast_shapes, handled
 from ..tensor import Tensor
 from .arranging import roll
 from .contraction import check_types, contract
@@ -61,7 +61,7 @@ __all__ = [*METHODS, "tensordot"]
 Number = bool | int | float
 
 
-@in_lower_precision
+@handled
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product ``input @ other``, with NumPy's and PyTorch's rules for other ranks than two.
 
@@ -140,7 +140,7 @@ def _ranked(name: str, a: Tensor, b: Tensor) -> Tensor:
     return _product(a, b)
 
 
-@in_lower_precision
+@handled
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices: `matmul` for these ranks alone.
 
@@ -152,7 +152,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return _ranked("mm", input, mat2)
 
 
-@in_lower_precision
+@handled
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices: `matmul` for these ranks alone.
 
@@ -284,7 +284,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return P.reshape(P.mul(left, right), shape=tuple(x * y for x, y in zip(of_a, of_b, strict=True)))
 
 
-@in_full_precision
+@handled
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal; of integers, in int64.
 
@@ -358,7 +358,7 @@ def _fused(name: str, input: Tensor, first: Tensor, second: Tensor, beta: Number
     return _added(input, first, second, name=name, beta=beta, alpha=alpha)
 
 
-@in_lower_precision
+@handled
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the product of two matrices.
 
@@ -399,7 +399,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     return _fused("addr", x, a, b, beta, alpha)
 
 
-@in_lower_precision
+@handled
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the products of two batches.
 
@@ -413,7 +413,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     return _fused("baddbmm", input, batch1, batch2, beta, alpha)
 
 
-@in_lower_precision
+@handled
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the sum of the products of two batches.
 

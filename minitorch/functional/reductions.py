@@ -13,7 +13,7 @@ from typing import Any
 from .. import dtypes
 from .. import primitives as P
 from ..autograd import no_grad
-from ..interpreters import in_full_precision
+from ..interpreters import handled
 from ..ir import Shape
 from ..tensor import Tensor
 from .operands import as_float, like, operand, require_float, to_dtype, widen, wrap_dims
@@ -96,7 +96,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
     return sum(P.where(P.equal(x, x), x, like(0, x)), dim, keepdim, dtype=dtype)
 
 
-@in_full_precision
+@handled
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of the elements; of integers and bools in int64.
 

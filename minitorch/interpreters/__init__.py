@@ -8,24 +8,16 @@ Which interpreter is current, and whether the tape records, belongs to the threa
 not disturb each other.
 """
 
-from .autocast import (
-    autocasting,
-    current_autocast,
-    enter_autocast,
-    in_full_precision,
-    in_lower_precision,
-    leave_autocast,
-    set_autocast,
-)
-from .binding import bind, callback, concrete, number, staging_or_error, twin
+from .binding import bind, callback, concrete, number, twin
 from .blocks import block, decorated
 from .broadcasting import broadcast_shapes, expand_operands
 from .eager import Eager, check_writeable, explained, settled
+from .handling import HANDLED, current_handler, handled, handling, set_handler
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .staging import Callback, Captured, Span, Staging, not_copied
 from .state import (
-    Autocast,
     Handle,
+    Handler,
     Interpreter,
     current,
     current_staging,
@@ -47,19 +39,19 @@ from .views import (
 from .watching import Layer, Watcher, current_watcher, for_one_line, observing, on_top, span, watching
 
 __all__ = [
+    "HANDLED",
     "ArgumentLayout",
-    "Autocast",
     "Callback",
     "Captured",
     "Eager",
     "Handle",
+    "Handler",
     "Interpreter",
     "Layer",
     "Span",
     "Staging",
     "Trace",
     "Watcher",
-    "autocasting",
     "bind",
     "block",
     "broadcast_shapes",
@@ -67,22 +59,20 @@ __all__ = [
     "check_writeable",
     "concrete",
     "current",
-    "current_autocast",
+    "current_handler",
     "current_staging",
     "current_watcher",
     "decorated",
-    "enter_autocast",
     "expand_operands",
     "explained",
     "for_one_line",
-    "in_full_precision",
-    "in_lower_precision",
+    "handled",
+    "handling",
     "interpreting",
     "is_contiguous",
     "is_grad_enabled",
     "layout_text",
     "leaked",
-    "leave_autocast",
     "made_by",
     "may_share",
     "memory_owner",
@@ -94,12 +84,11 @@ __all__ = [
     "origins_text",
     "reshape_is_view",
     "run_silently",
-    "set_autocast",
     "set_grad_enabled",
+    "set_handler",
     "settled",
     "shares_memory",
     "span",
-    "staging_or_error",
     "twin",
     "visible_strides",
     "watching",

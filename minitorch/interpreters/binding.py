@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
-from ..errors import TracingError
 from ..ir import Primitive
 from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
 from .broadcasting import expand_operands
-from .staging import Staging
 from .state import current_staging, thread
 from .views import reshape_is_view, shares_memory
 
@@ -90,16 +88,3 @@ def callback(function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Se
     Callbacks are called in program order.
     """
     thread.interpreter.callback(function, tensors)
-
-
-def staging_or_error(what: str) -> Staging:
-    """The recording under way, for functions that make sense only inside one."""
-    staging = current_staging()
-    if staging is None:
-        raise TracingError(
-            "MT110",
-            f"{what} outside of a graph",
-            why="it describes an input of a graph that is being defined",
-            fix="call it inside `with mt.Graph() as g:`",
-        )
-    return staging

@@ -1,12 +1,11 @@
-"""Thread-local state: the stack of interpreters, whether the tape records, and autocast."""
+"""Thread-local state: the stack of interpreters, whether the tape records, and a handler above it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -76,36 +75,32 @@ class Interpreter(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Autocast:
-    """The mode of mixed precision (`minitorch.interpreters.autocast`).
+class Handler(Protocol):
+    """A mode above the tape, see `minitorch.interpreters.handling`."""
 
-    Attributes:
-        dtype: the lower type.
-        cache_enabled: whether a weight is cast once in a block.
-    """
+    @property
+    def key(self) -> Hashable:
+        """Equal for handlers under which a function is recorded alike."""
+        ...
 
-    dtype: DType
-    cache_enabled: bool = True
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Call a marked function."""
+        ...
 
-
-class Cast(NamedTuple):
-    """A weight, which is kept so that its `id` stays its own, and its cast."""
-
-    weight: Tensor
-    result: Tensor
+    def again(self) -> Handler:
+        """Return the same mode without what this one remembers."""
+        ...
 
 
 class _ThreadState(threading.local):
-    """The state of one thread: its interpreters, whether the tape records, and its autocast.
+    """The state of one thread.
 
     Attributes:
         interpreter: the top of the stack.
         eager: the interpreter in its place where nothing is recorded: the thread's `Eager`, and the layers on it.
         run: calls a function with NumPy's floating-point warnings off.
-        autocast_depth: the number of autocast blocks that are open, also those that switch it off.
-        casts: of weights, by the weight's `id` and version, the type, and whether the tape records. They belong to the
-            interpreter that made them: a recording begins without any, and leaves none.
+        grad_enabled: whether the tape records.
+        handler: decides how marked functions are called.
     """
 
     def __init__(self) -> None:
@@ -114,9 +109,7 @@ class _ThreadState(threading.local):
         self.interpreter: Interpreter = eager
         self.eager: Interpreter = eager
         self.grad_enabled = True
-        self.autocast: Autocast | None = None
-        self.autocast_depth = 0
-        self.casts: dict[Any, Cast] = {}
+        self.handler: Handler | None = None
 
 
 thread = _ThreadState()
@@ -136,7 +129,7 @@ def current_staging() -> Staging | None:
 def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
     """Make an interpreter current for a `with` block; None stands for the thread's eager one."""
     state = thread
-    previous, casts = state.interpreter, state.casts
+    previous, handler = state.interpreter, state.handler
     state.interpreter = interpreter or state.eager
     recording = None if interpreter is None else interpreter.recording
     if recording is None:
@@ -147,11 +140,11 @@ def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
         return
     trace = recording.trace
     owner, trace.thread = trace.thread, threading.current_thread()
-    state.casts = {}
+    state.handler = handler and handler.again()
     try:
         yield
     finally:
-        state.interpreter, state.casts = previous, casts
+        state.interpreter, state.handler = previous, handler
         trace.thread = owner
 
 

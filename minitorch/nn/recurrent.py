@@ -11,7 +11,7 @@ from ..errors import DTypeError
 from ..functional.creation import zeros
 from ..functional.devices import on_cpu
 from ..functional.operands import probability, whole
-from ..interpreters import current_autocast
+from ..interpreters import current_handler
 from ..tensor import Tensor
 from . import functional as F
 from . import init
@@ -125,7 +125,7 @@ class RNNBase(Recurrent):
             DTypeError: if the types differ (``MT202``).
         """
         weight: Tensor = getattr(self, f"weight_{place}")
-        if x.dtype is not weight.dtype and current_autocast() is None:
+        if x.dtype is not weight.dtype and current_handler() is None:
             raise DTypeError(
                 "MT202",
                 f"{self.title}: the input or the state is {x.spec}, and the weights are {weight.dtype.name}",

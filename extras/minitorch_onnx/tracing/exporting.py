@@ -20,7 +20,7 @@ from minitorch.functional.operands import from_array
 from minitorch.graph import Graph
 from minitorch.graph.patterns import Match, number, op, wildcard
 from minitorch.graph.rewrite import Rule, Rules, rewrite
-from minitorch.interpreters import Captured, current_autocast, set_autocast, set_grad_enabled
+from minitorch.interpreters import Captured, current_handler, set_grad_enabled, set_handler
 from minitorch.ir import INPUT, Node, as_input_name, is_input_name
 from minitorch.modes.guards import surroundings
 from minitorch.modes.guards.observed import Observed
@@ -291,12 +291,12 @@ def _trace(
     name = surroundings.name(function)
     around = Observed(function, zip(names, leaves, strict=True))
     staging = SizedStaging(name, around.names, dynamic, guards)
-    before = set_grad_enabled(False), set_autocast(current_autocast() if frozen is None else frozen.autocast)
+    before = set_grad_enabled(False), set_handler(current_handler() if frozen is None else frozen.handler)
     try:
         recorded = record(function, leaves, structure, names, staging, around, copies=True)
     finally:
         set_grad_enabled(before[0])
-        set_autocast(before[1])
+        set_handler(before[1])
         around.attributes.undo()  # what the function keeps for its next call is nothing outside of the trace
     graph, captured = recorded.graph, list(staging.captured.values())
     if recorded.effects:

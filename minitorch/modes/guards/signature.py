@@ -1,7 +1,7 @@
 """The signature of a call: equal for calls that can run the same compiled graph.
 
 It is the structure of the arguments, the shapes and types of the tensors among them, the values of everything else, and
-the modes of the thread: whether gradients are recorded, and autocast.
+the modes of the thread: whether gradients are recorded, and its handler.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...autograd.tape import hooks_of
 from ...dtypes import DType
 from ...errors import ArgumentError
 from ...functional.operands import from_array
-from ...interpreters import current_autocast, is_grad_enabled
+from ...interpreters.state import thread
 from ...nn import Module
 from ...tensor import OnDevice, Tensor, on_host
 from ...tree import LEAF, Parts, Structure
@@ -79,8 +79,13 @@ def key_of_tensors(args: tuple[Any, ...]) -> Any:
         kinds.append((value.shape, value.dtype, False))
     if len(args) > 1 and len(set(map(id, args))) < len(args):
         return None
-    kinds += is_grad_enabled(), current_autocast()
-    return tuple(kinds)
+    return (*kinds, *_modes())
+
+
+def _modes() -> tuple[Any, Any]:
+    """The modes of the thread that a trace depends on."""
+    handler = thread.handler
+    return thread.grad_enabled, None if handler is None else handler.key
 
 
 class Signatures:
@@ -158,8 +163,7 @@ class Signatures:
                 kinds.append((Static, leaf))
             else:
                 raise self._not_plain(leaf, self.leaf_names(structure)[index])
-        kinds += is_grad_enabled(), current_autocast()
-        return leaves, structure, Given(tensors.values(), parts.containers, arrays), tuple(kinds)
+        return leaves, structure, Given(tensors.values(), parts.containers, arrays), (*kinds, *_modes())
 
     def _type_of(self, tensor: Tensor) -> Any:
         """NumPy's type of a tensor's elements; a value on a device is copied, unless the backend takes it there."""

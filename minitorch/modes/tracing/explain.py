@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from ...interpreters import Autocast, current_autocast, layout_text
+from ...interpreters import current_handler, layout_text
 from ...ir import Shape, Spec
 from ...nn import Module
 from ...passes import Stage
@@ -56,7 +56,7 @@ class SignatureReport:
         same: names of tensors that are given a second time, and the names of the first.
         structure: of the arguments.
         constants: values from outside that are constants of the graph, by name; a change leads to a new trace.
-        autocast: the mode of mixed precision that the call was made in.
+        mode: the key of the handler that the call was made under, such as that of autocast.
         called: whether it was traced for a call, and not for inspection.
         program: the graph, before and after the passes, and its executable.
         backward: the same of the backward pass, if there is one.
@@ -79,7 +79,7 @@ class SignatureReport:
     structure: Structure = LEAF
     arguments_written: tuple[str, ...] = ()
     constants: dict[str, Any] = field(default_factory=dict)
-    autocast: Autocast | None = None
+    mode: Any = None
     called: bool = False
     program: Program | None = None
     backward: Program | None = None
@@ -98,6 +98,7 @@ class SignatureReport:
         first: dict[int, str] = {}
         same = {name: first[id(leaf)] for name, leaf in tensors if first.setdefault(id(leaf), name) != name}
         own = frozenset(name for name, leaf in tensors if leaf._requires_grad and leaf._entry is None)
+        handler = current_handler()
         return cls(
             arguments,
             grad_enabled,
@@ -105,7 +106,7 @@ class SignatureReport:
             leaves=own,
             same=same,
             structure=structure,
-            autocast=current_autocast(),
+            mode=None if handler is None else handler.key,
         )
 
     @property
@@ -213,8 +214,8 @@ def _differences(new: SignatureReport, old: SignatureReport) -> list[str]:
         found.append(f"{kinds[1]} is where {kinds[0]} was among the arguments")
     if new.grad_enabled != old.grad_enabled:
         found.append(f"gradients are {'on' if new.grad_enabled else 'off'} now")
-    if new.autocast != old.autocast:
-        found.append(f"autocast is {'off' if new.autocast is None else f'on, to {new.autocast.dtype.name},'} now")
+    if new.mode != old.mode:
+        found.append(f"{new.mode or old.mode} is {'on' if new.mode else 'off'} now")
     return sorted(found)
 
 

@@ -90,31 +90,31 @@ class Calling(Generic[P, R]):
         if call is not None:  # a recording, for example, or a profile
             result: R = call(self, args, kwargs)
             return result
-        traced, tensors = self._find(args, kwargs)
+        traced, tensors, signature = self._find(args, kwargs)
         if traced is None:
-            leaves, structure, found, key = self._signature(args, kwargs)
-            traced, tensors = self._traced_once(leaves, structure, found, key), found
+            traced = self._traced_once(*signature)
             traced.report.called = True
         traced.report.calls += 1
         result = traced(tensors)
         return result
 
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Sequence[Tensor]]:
-        """The trace of a call, if there is one, and the call's tensors."""
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Sequence[Tensor], Any]:
+        """The trace of a call, if there is one, the call's tensors, and its signature, if it was needed."""
         usual = None
         if not kwargs and len(args) == self._usual_length:
             usual = key_of_tensors(args)
             for known in self._traced.get(usual, ()):
                 if known.is_current(args):
-                    return known, args
-        _, _, tensors, key = self._signature(args, kwargs)
+                    return known, args, None
+        signature = self._signature(args, kwargs)
+        _, _, tensors, key = signature
         if usual is not None and usual not in self._traced and key in self._traced:  # values on a device
             self._traced[usual] = self._traced[key]
-        return self._known(key, tensors), tensors
+        return self._known(key, tensors), tensors, signature
 
     def inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Tensor]:
         """The tensors that the compiled graph of a call reads."""
-        traced, tensors = self._find(args, kwargs)
+        traced, tensors, _ = self._find(args, kwargs)
         return traced.inputs(tensors) if traced else tensors
 
     def inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

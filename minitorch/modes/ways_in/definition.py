@@ -17,7 +17,7 @@ import numpy as np
 from ...dtypes import as_dtype, float32
 from ...errors import FeedError, GraphError, TracingError
 from ...graph import Graph as BaseGraph
-from ...interpreters import Captured, Handle, Staging, current_staging, interpreting, not_copied, staging_or_error
+from ...interpreters import Captured, Handle, Staging, current_staging, interpreting, not_copied
 from ...ir import Node, Spec, is_input_name
 from ...nn import Module
 from ...tensor import Tensor
@@ -316,13 +316,16 @@ def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | No
         >>> x.shape, x.dtype
         ((2, 3), minitorch.float32)
     """
-    staging = staging_or_error("a placeholder")
+    staging = current_staging()
     if not isinstance(staging, GraphStaging):
+        outside = staging is None
         raise TracingError(
             "MT110",
-            "a placeholder while a function is traced or deferred",
-            why="the inputs of a traced function are its arguments",
-            fix="use it inside `with mt.Graph() as g:`",
+            f"a placeholder {'outside of a graph' if outside else 'while a function is traced or deferred'}",
+            why="it describes an input of a graph that is being defined"
+            if outside
+            else "the inputs of a traced function are its arguments",
+            fix="call it inside `with mt.Graph() as g:`",
         )
     lengths: tuple[Any, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
     for length in lengths:

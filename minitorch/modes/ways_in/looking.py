@@ -228,7 +228,7 @@ class Looking(Calling[P, R], Explorable):
         """Seconds of a call outside of its compiled graph, as far as it has no effects."""
         from ..tracing.breakeven import shortest
 
-        traced, tensors = self._find(args, kwargs)
+        traced, tensors, _ = self._find(args, kwargs)
         idle = traced and traced.idle(tensors)
         return shortest(lambda: self._find(args, kwargs)) + (shortest(idle) if idle else 0.0)
 

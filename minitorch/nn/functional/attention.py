@@ -9,7 +9,7 @@ from ...dtypes import bool_, int64
 from ...functional.linalg import matmul
 from ...functional.operands import to_dtype, widen
 from ...functional.shaping import transpose
-from ...interpreters import in_lower_precision
+from ...interpreters import handled
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 from .normalization import dropout
@@ -47,7 +47,7 @@ def _attention(
     return to_dtype(matmul(weights, widen(value)), value.dtype)
 
 
-@in_lower_precision
+@handled
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -7,7 +7,7 @@ import math
 from ... import primitives as P
 from ...errors import ShapeError
 from ...functional.operands import checked, equals, is_traced
-from ...interpreters import in_full_precision
+from ...interpreters import handled
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .activations import log_softmax
@@ -60,7 +60,7 @@ def _picked(x: Tensor, classes: Tensor) -> Tensor:
     return picked if picked.shape == shape else P.reshape(picked, shape=shape)
 
 
-@in_full_precision
+@handled
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -124,7 +124,7 @@ def _share(label_smoothing: float, classes: int) -> float:
     return label_smoothing / classes if classes else math.inf
 
 
-@in_full_precision
+@handled
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -18,7 +18,7 @@ from ...errors import DTypeError, ShapeError
 from ...functional.casting import contiguous
 from ...functional.linalg import matmul
 from ...functional.parts import part
-from ...interpreters import in_lower_precision
+from ...interpreters import handled
 from ...ir import Shape
 from ...sizes import is_symbolic
 from ...tensor import Tensor
@@ -27,7 +27,7 @@ from .pooling import Ints, Pairs, padded, per_dim, windows, with_batch
 __all__ = ["conv1d", "conv2d", "conv3d", "linear"]
 
 
-@in_lower_precision
+@handled
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``.
 
@@ -286,7 +286,7 @@ def _conv(ndim: int) -> Callable[..., Tensor]:
     name = f"conv{ndim}d"
     conv.__name__ = conv.__qualname__ = name
     conv.__doc__ = _conv_doc(name, ndim)
-    return in_lower_precision(conv)
+    return handled(conv)
 
 
 conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)

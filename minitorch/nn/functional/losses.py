@@ -13,7 +13,7 @@ from ...autograd import Context, Function
 from ...errors import ShapeError
 from ...functional.compound import xlogy
 from ...functional.operands import checked, is_traced, like, promote_all
-from ...interpreters import in_full_precision
+from ...interpreters import handled
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .activations import log_sigmoid
@@ -60,7 +60,7 @@ def _pair(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, ...]:
     return promote_all(input, target)
 
 
-@in_full_precision
+@handled
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The squared difference.
 
@@ -74,7 +74,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced(P.mul(difference, difference), reduction)
 
 
-@in_full_precision
+@handled
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The absolute difference.
 
@@ -87,7 +87,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced(P.absolute(P.sub(input, target)), reduction)
 
 
-@in_full_precision
+@handled
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Half of the squared difference up to `delta`, and a straight line of slope `delta` from there.
 
@@ -104,7 +104,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return reduced(P.where(near, short * short * 0.5, line), reduction)
 
 
-@in_full_precision
+@handled
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """`huber_loss` divided by its `delta`: a line of slope 1, and a parabola up to `beta`.
 
@@ -149,7 +149,7 @@ class BinaryCrossEntropy(Function):
         return g * ((p - target) / P.maximum(p * (1 - p), scalar(1e-12, p))), by_target
 
 
-@in_full_precision
+@handled
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -184,7 +184,7 @@ def same_shape(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, ...]:
     return promote_all(input, target)
 
 
-@in_full_precision
+@handled
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -215,7 +215,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@in_full_precision
+@handled
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """``target * (log(target) - input)``: what it costs to take ``exp(input)`` for the distribution `target`.
 
