@@ -1,7 +1,7 @@
 """`Tensor`, the one object that users hold, and what it remembers: its value, its view, its place on the tape.
 
-A tensor's value is an `ndarray` (eager), a graph `Node` (while a program is being recorded), or `OnDevice` (computed by
-a backend that has memory of its own, and not yet asked for by Python); nothing else differs.
+A tensor's value is an `ndarray` (eager), a graph `Node` (while a program is being recorded), or `Remote` (in a memory
+of a backend's own, and not yet asked for by Python); nothing else differs.
 Operators and methods (`+`, `.sum()`, `.reshape()`) are compositions of primitives and live in `minitorch.functional`,
 which installs them in the base class, `TensorMethods`; this file computes nothing.
 """
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -20,63 +21,50 @@ from .ir import Node, Primitive, Shape, Spec
 from .methods import TensorMethods
 
 
-class Flags(NamedTuple):
-    """What is asked of the memory of an array."""
+class Remote:
+    """A value that lies outside of NumPy's arrays, and is fetched when it is read; a backend has a class of its own.
 
-    c_contiguous: bool = True
-    writeable: bool = True
-
-
-class OnDevice:
-    """A value in the memory of a device. Backends that compute there make and take these; for all others see `on_host`.
-
-    NumPy takes it for nothing: an operation of eager mode that meets one fails, and is done again on the host's copy.
+    NumPy takes it for nothing: an operation of eager mode that meets one fails, and is done again on what is fetched.
     Its `dtype` is ours and not NumPy's, so no signature of arrays is equal to one with such a value in it.
 
-    Args:
-        array: the value, as the backend knows it.
-        shape, dtype: of the value.
-        copy: makes the host's copy of such a value, with memory of its own.
+    Attributes:
+        home: where and how it lies, as its backend says; a tensor whose value was fetched remembers it.
     """
 
-    __slots__ = ("__weakref__", "_copy", "_host", "array", "dtype", "shape")
+    __slots__ = ("__weakref__", "_fetched", "dtype", "shape")
 
-    flags = Flags()
+    flags = SimpleNamespace(c_contiguous=True, writeable=True)
+    home: Any = None
 
-    def __init__(self, array: Any, shape: Shape, dtype: DType, copy: Callable[[OnDevice], Any]) -> None:
-        self.array = array
+    def __init__(self, shape: Shape, dtype: DType) -> None:
         self.shape = shape
         self.dtype = dtype
-        self._copy = copy
-        self._host: np.ndarray[Any, Any] | None = None
+        self._fetched: np.ndarray[Any, Any] | None = None
+
+    def copy(self) -> np.ndarray[Any, Any]:
+        """Return the value as an array with memory of its own."""
+        raise NotImplementedError
 
     @property
-    def on_host(self) -> np.ndarray[Any, Any]:
-        """The same value in the host's memory, copied at the first time; all that share the value share it."""
-        if self._host is None:
-            self._host = self._copy(self)
-        return self._host
+    def fetched(self) -> np.ndarray[Any, Any]:
+        """The same value as an array, copied at the first time; all that share the value share it."""
+        self._fetched = self.read()
+        return self._fetched
 
     def read(self) -> np.ndarray[Any, Any]:
-        """The same to be read and not kept, so that the value stays on the device."""
-        found: np.ndarray[Any, Any] = self._copy(self) if self._host is None else self._host
-        return found
+        """Return the same to be read and not kept, so that the value stays where it is."""
+        return self.copy() if self._fetched is None else self._fetched
 
     @property
-    def division(self) -> Any:
-        """How it is divided among devices, as the backend says it."""
-        return self.array.sharding
-
-    @property
-    def is_copied(self) -> bool:
-        """Whether there is a copy on the host: it may have been written to since."""
-        return self._host is not None
+    def is_fetched(self) -> bool:
+        """Whether there is an array of it: that may have been written to since."""
+        return self._fetched is not None
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
-        raise TypeError("a value on a device is not an array: ask for its `on_host`")
+        raise TypeError("a value that lies elsewhere is not an array: ask for what is `fetched`")
 
 
-TensorValue = np.ndarray[Any, Any] | Node | Spec | OnDevice
+TensorValue = np.ndarray[Any, Any] | Node | Spec | Remote
 
 
 class Tensor(TensorMethods):
@@ -96,7 +84,7 @@ class Tensor(TensorMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_division", "_entry", "_grad", "_hooks", "_layout", "_origin", "_requires_grad", "_value",
+        "__weakref__", "_entry", "_grad", "_home", "_hooks", "_layout", "_origin", "_requires_grad", "_value",
         "_version", "_view",
     )  # fmt: skip
 
@@ -110,7 +98,7 @@ class Tensor(TensorMethods):
     _view: View | None
     _version: int
     _hooks: list[Any]  # unset until `register_hook` is called on a leaf
-    _division: Any  # set when the value was taken from the device: how it was divided there
+    _home: Any  # set when the value was fetched: the `home` of the `Remote`
     _origin: Tensor  # set in what `share` gave: whose value it is
     _layout: Any  # set in what stands for an argument in a trace: how that lies in memory (`interpreters.views`)
 
@@ -310,19 +298,19 @@ class TapeEntry:
         return f"<gradient of {self.primitive.name}>"
 
 
-def on_host(tensor: Tensor) -> Any:
-    """The value of a tensor; one that lies on a device is copied, and from now on is the host's."""
+def fetched(tensor: Tensor) -> Any:
+    """Return the value of a tensor; one that lies elsewhere is an array from now on."""
     value = tensor._value
-    if type(value) is OnDevice:
-        tensor._division = value.division
-        value = tensor._value = value.on_host
+    if isinstance(value, Remote):
+        tensor._home = value.home
+        value = tensor._value = value.fetched
     return value
 
 
 def readable(tensor: Tensor) -> Any:
-    """The value of a tensor for somebody who reads it now; one that lies on a device stays there."""
+    """Return the value of a tensor to be read now; one that lies elsewhere stays there."""
     value = tensor._value
-    return value.read() if type(value) is OnDevice else value
+    return value.read() if isinstance(value, Remote) else value
 
 
 def note_write(tensor: Tensor) -> None:

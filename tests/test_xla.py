@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from minitorch import primitives as P
 from minitorch.errors import ArgumentError, DeviceError
 from minitorch.ir import PRIMITIVES
 from minitorch.modes.tracing import breakeven
-from minitorch.tensor import OnDevice
+from minitorch.tensor import Remote
 from tests.test_bits import BEYOND
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session, takes_floats
 
@@ -31,7 +32,7 @@ TYPES = (mt.float32, mt.float64, mt.bfloat16, mt.float16)
 
 
 def on_device(*tensors):
-    return [isinstance(x._value, OnDevice) for x in tensors]
+    return [isinstance(x._value, Remote) for x in tensors]
 
 
 def double(x):
@@ -539,8 +540,8 @@ def test_parameters_stay_on_the_device_where_nobody_else_has_their_memory():
     held = model.bias.numpy()
     run, x = mt.jit(model, backend="xla"), mt.ones(1, 3)
     run(x)
-    assert type(model.weight._value) is OnDevice and type(model.bias._value) is np.ndarray
-    first = model.weight._value
+    assert isinstance(model.weight._value, Remote) and type(model.bias._value) is np.ndarray
+    first: Any = model.weight._value
     held[:] = 5
     np.testing.assert_allclose(run(x).numpy(), (x.numpy() @ first.array.T + 5), rtol=1e-5)
     assert model.weight._value is first
@@ -566,7 +567,7 @@ def test_parameters_stay_on_the_device_when_they_are_saved(tmp_path):
         where.append(type(weight._value))
         mt.save({"w": weight}, tmp_path)
         where.append(type(weight._value))
-    assert where == [OnDevice] * 4
+    assert where == [Remote] * 4
     np.testing.assert_allclose(weight.detach().numpy(), np.full(3, 0.64), rtol=1e-6)
 
 

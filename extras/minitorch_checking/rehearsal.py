@@ -24,7 +24,7 @@ from minitorch.modes.guards.kinds import How, kind_of
 from minitorch.modes.guards.watch import Watch
 from minitorch.modes.objects.outcome import Outcome, contents, outcome_of
 from minitorch.modes.objects.roles import Argument, Held, New, Output
-from minitorch.tensor import Tensor, forget_writes, on_host
+from minitorch.tensor import Tensor, fetched, forget_writes
 from minitorch.tree import Structure, Whole
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class _Before(Layer):
         """Put a value aside, and write into the tensor."""
         root = tensor._root
         if not self._knows(root, self.values):
-            self.values[id(root)] = weakref.ref(root), np.array(on_host(root), order="K"), root._version
+            self.values[id(root)] = weakref.ref(root), np.array(fetched(root), order="K"), root._version
         return self.below.assign(tensor, value)
 
     def set_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
@@ -187,7 +187,7 @@ class Rehearsal:
             if type(traced) is Output:
                 if not isinstance(own, Tensor):
                     return Rehearsed({}, f"result {place} is {own!r:.40}, and not a tensor")
-                outputs[traced.position] = np.array(on_host(own))
+                outputs[traced.position] = np.array(fetched(own))
             elif type(traced) is Argument:
                 if own is not tensors[traced.position]:
                     return Rehearsed({}, f"result {place} is not the argument that the trace takes it for")
@@ -205,7 +205,7 @@ class Rehearsal:
         for place, target in targets.items():
             if target is None:
                 return Rehearsed({}, f"it stores no {self._names[place]}")
-            outputs[place] = np.array(on_host(target))
+            outputs[place] = np.array(fetched(target))
             written.append((target, outputs[place]))
         with_gradient = {id(owner) for owner in new.values()}
         outside = {id(tensor._root) for tensor in (*tensors, *self._outside)}
@@ -232,7 +232,7 @@ def _unwritten(written: list[tuple[Tensor, Array]], own: set[int], before: _Befo
         written: the targets of the graph's writes, with the new values.
         own: the roots that the function has made itself.
     """
-    after = [(root, np.array(on_host(root), order="K")) for root, _ in before.written_to()]
+    after = [(root, np.array(fetched(root), order="K")) for root, _ in before.written_to()]
     before.put_back()
     for target, value in written:
         if not target._value.flags.writeable:

@@ -14,7 +14,7 @@ from minitorch.ir import Node
 from minitorch.modes.guards.surroundings import follows_training
 from minitorch.modes.objects.roles import Argument
 from minitorch.nn import Module
-from minitorch.tensor import Tensor, on_host
+from minitorch.tensor import Tensor, fetched
 
 from .frozen_graph import FrozenGraph, Signature
 
@@ -115,7 +115,7 @@ def frozen_fetches(
                 fix="add it to the placeholders, or leave them out",
             )
     constants = {
-        node: literal(on_host(variables[node]), source=node.source) for node in graph.inputs if node in variables
+        node: literal(fetched(variables[node]), source=node.source) for node in graph.inputs if node in variables
     }
     baked = graph.substitute(constants)
     whole = Graph(inputs, baked.outputs, baked.nodes, graph.name)

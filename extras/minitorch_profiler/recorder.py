@@ -18,7 +18,7 @@ import numpy as np
 from minitorch.interpreters import Handle, Watcher, explained, interpreting, settled, shares_memory
 from minitorch.interpreters.state import thread
 from minitorch.ir import Place, Primitive, user_place
-from minitorch.tensor import Tensor, on_host
+from minitorch.tensor import Tensor, fetched
 
 Array = np.ndarray[Any, Any]
 ArrayMeta = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
@@ -109,7 +109,7 @@ class Recorder(Watcher):
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Evaluate a primitive, and note when: as `Eager` does, with a look at the clock between its lines."""
         entered = perf_counter_ns()
-        arrays = list(map(on_host, inputs))
+        arrays = list(map(fetched, inputs))
         begin = perf_counter_ns()
         try:
             value = self.run(primitive.evaluate, *arrays, **params)

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import AutogradError
 from ..interpreters import current, current_staging, set_grad_enabled, twin
 from ..primitives import add, cast, constant, reshape
-from ..tensor import Tensor, on_host
+from ..tensor import Tensor, fetched
 from .tape import LeafHooks, key_of, propagate
 
 
@@ -110,7 +110,7 @@ def _own(gradient: Tensor) -> Tensor:
     own._view = None
     if hasattr(own, "_layout"):
         del own._layout
-    own._value = np.array(on_host(gradient), order="C") if staging is None else staging.node_of(gradient)
+    own._value = np.array(fetched(gradient), order="C") if staging is None else staging.node_of(gradient)
     own._requires_grad, own._entry = gradient._requires_grad, gradient._entry
     return own
 

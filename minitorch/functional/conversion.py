@@ -18,7 +18,7 @@ from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
 from ..errors import DTypeError, ShapeError, ShardingError, TracingError, compose
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
-from ..tensor import OnDevice, Tensor, note_write, on_host, readable
+from ..tensor import Remote, Tensor, fetched, note_write, readable
 from .layout import array_text, html_table, with_suffixes
 from .parts import unbind
 
@@ -138,7 +138,7 @@ def _shared(tensor: Tensor, what: str, error: type[Exception] = RuntimeError, fi
     if tensor._requires_grad and is_grad_enabled():
         raise error(f"{what} on a tensor that requires a gradient would lose its history: use x.detach() first")
     if current_staging() is None:
-        on_host(tensor)  # who shares the memory may write to it
+        fetched(tensor)  # who shares the memory may write to it
     return concrete(tensor, what, fix=fix)
 
 
@@ -217,7 +217,7 @@ def _hidden_text(tensor: Tensor) -> str:
     value, staging = tensor._value, current_staging()
     if isinstance(value, np.ndarray) and staging is not None:
         return f"Tensor(traced {tensor.spec}, `{staging.name_of(tensor)}` after an in-place write)"
-    if isinstance(value, OnDevice):
+    if isinstance(value, Remote):
         return f"Tensor({tensor.spec}, divided among processes)"
     if not isinstance(value, Node):
         return f"Tensor({tensor.spec}, without a value)"

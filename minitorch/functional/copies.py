@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import TracedValueError
 from ..interpreters import concrete, current_staging, made_by
 from ..ir import Node, Primitive
-from ..tensor import Tensor, View, on_host
+from ..tensor import Tensor, View, fetched
 
 Movement = tuple[Primitive, Mapping[str, Any]]
 
@@ -43,7 +43,7 @@ def _value(tensor: Tensor) -> np.ndarray[Any, Any]:
     staging = current_staging()
     if staging is not None and staging.defers:
         concrete(tensor, "a copy")  # runs what is pending
-    array = on_host(tensor)
+    array = fetched(tensor)
     if isinstance(array, np.ndarray):
         return array
     made = f", {made_by(array)}," if isinstance(array, Node) else ""
@@ -58,7 +58,7 @@ def _value(tensor: Tensor) -> np.ndarray[Any, Any]:
 def _moved(base: Tensor, movements: tuple[Movement, ...] | list[Movement]) -> Tensor:
     """A view of a tensor, by the movements one after another."""
     for primitive, params in movements:
-        view = Tensor(primitive.evaluate(on_host(base), **params))
+        view = Tensor(primitive.evaluate(fetched(base), **params))
         view._view = View(base, primitive, params, None)
         base = view
     return base

@@ -21,7 +21,7 @@ from ..errors import DTypeError, by_name
 from ..interpreters import current_staging
 from ..primitives import Literal, cast, check, constant
 from ..sizes import is_symbolic
-from ..tensor import Tensor, on_host
+from ..tensor import Tensor, fetched
 
 __all__ = ["promote_types", "result_type"]
 
@@ -74,7 +74,7 @@ def fitting(name: str, value: Number, dtype: DType) -> Number:
     if isinstance(given, Tensor):
         if is_traced(given):
             return value
-        value = on_host(given).item()
+        value = fetched(given).item()
     if dtype.category == "bool":
         return bool(value)
     if is_symbolic(value):

@@ -6,9 +6,7 @@ the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -196,19 +194,6 @@ NODE_RULES = (
 PLACE_RULES = tuple(rule for rule in NODE_RULES if rule.name in ("once", "order"))
 
 
-_VERIFIES: ContextVar[bool] = ContextVar("verifies", default=True)
-
-
-@contextmanager
-def unverified() -> Iterator[None]:
-    """Check no rules inside: for graphs that are compared with one that is checked."""
-    before = _VERIFIES.set(False)
-    try:
-        yield
-    finally:
-        _VERIFIES.reset(before)
-
-
 def verify(graph: Graph, trusted: Graph | None = None) -> None:
     """Check all rules.
 
@@ -219,8 +204,6 @@ def verify(graph: Graph, trusted: Graph | None = None) -> None:
     Raises:
         GraphError: naming node, rule and line (``MT601``).
     """
-    if not _VERIFIES.get():
-        return
     seen: set[Node] = set()
     names: set[str] = set()
     for node in graph.inputs:

@@ -12,7 +12,7 @@ import numpy as np
 from ..dtypes import DType
 from ..errors import ShapeError, TracingError
 from ..ir import MOST, Node, Primitive, Spec
-from ..tensor import OnDevice, Tensor, on_host, readable
+from ..tensor import Remote, Tensor, fetched, readable
 from .provenance import leaked
 from .shapes import common_shape
 
@@ -44,9 +44,9 @@ class Eager:
                 raise TypeError(primitive.name)
             value = self.run(primitive.evaluate, *[tensor._value for tensor in inputs], **params)
         except Exception as error:
-            if any(type(tensor._value) is OnDevice for tensor in inputs):
+            if any(isinstance(tensor._value, Remote) for tensor in inputs):
                 for tensor in inputs:
-                    on_host(tensor)
+                    fetched(tensor)
                 return self.bind(primitive, inputs, params)
             raise explained(error, primitive, inputs, params) from None
         if type(value) is not np.ndarray or not value.flags.c_contiguous:
@@ -59,11 +59,11 @@ class Eager:
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
         """Write into the memory, which all views share."""
-        array = on_host(tensor)
+        array = fetched(tensor)
         if not isinstance(array, np.ndarray):
             raise leaked(tensor)
         check_writeable(array, tensor)
-        np.copyto(array, on_host(value))
+        np.copyto(array, fetched(value))
 
     def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
         """Return the array of a tensor.

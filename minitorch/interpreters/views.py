@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir import Node, Shape
 from ..sizes import hint_of
-from ..tensor import OnDevice, Tensor, View
+from ..tensor import Remote, Tensor, View
 
 
 def memory_owner(array: np.ndarray[Any, Any]) -> int:
@@ -46,11 +46,9 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     while isinstance(tensor._value, Node) and (view := tensor._view) is not None and view.layout is None:
         missing.append(view)
         tensor = view.base
-    if isinstance(tensor._value, Node):
+    if isinstance(tensor._value, (Node, Remote)):  # all that lies elsewhere is contiguous
         known = tensor._view.layout if tensor._view is not None else None
         memory = _layout_of_root(tensor) if known is None else known
-    elif type(tensor._value) is OnDevice:  # contiguous, all of them
-        memory = _with_strides(tensor.shape, _in_order(tensor.shape))
     else:
         memory = tensor._value
     for view in reversed(missing):

@@ -19,7 +19,7 @@ from minitorch.interpreters import Eager, current, current_staging
 from minitorch.nn import Module
 from minitorch.nn.module import IncompatibleKeys
 from minitorch.packages import load as package
-from minitorch.tensor import OnDevice, Tensor, note_write
+from minitorch.tensor import Remote, Tensor, note_write
 
 from . import regions, structure
 from .reading import Checkpoint
@@ -221,7 +221,7 @@ def _fill(module: Module, names: dict[str, str], part: Any, checkpoint: Checkpoi
                 if is_plain and is_same and type(current()) is Eager:
                     checkpoint.read(names[name], array)
                     note_write(tensor)
-                elif type(array) is OnDevice and tensor._view is None and current_staging() is None:
+                elif isinstance(array, Remote) and tensor._view is None and current_staging() is None:
                     tensor._value = _on_devices(array, names[name], checkpoint)
                     note_write(tensor)
                 else:
@@ -230,7 +230,7 @@ def _fill(module: Module, names: dict[str, str], part: Any, checkpoint: Checkpoi
     return IncompatibleKeys([name for name in own if name not in names], [key for key in keys if key not in own])
 
 
-def _on_devices(value: OnDevice, name: str, checkpoint: Checkpoint) -> OnDevice:
+def _on_devices(value: Remote, name: str, checkpoint: Checkpoint) -> Remote:
     """A tensor where another one is: each device gets its part, and this process reads those of its devices."""
 
     def read(box: regions.Box) -> np.ndarray[Any, Any]:
@@ -238,7 +238,7 @@ def _on_devices(value: OnDevice, name: str, checkpoint: Checkpoint) -> OnDevice:
         checkpoint.read(name, part, box)
         return part.astype(value.dtype.numpy, copy=False)
 
-    found: OnDevice = package("minitorch_xla.backend.partitions").filled(value, read)
+    found: Remote = package("minitorch_xla.backend.partitions").filled(value, read)
     return found
 
 

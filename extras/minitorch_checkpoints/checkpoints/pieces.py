@@ -15,7 +15,7 @@ from typing import Any
 
 from minitorch.ir import Shape
 from minitorch.packages import load
-from minitorch.tensor import OnDevice, Tensor
+from minitorch.tensor import Remote, Tensor
 
 from .index import text_of
 from .regions import Box
@@ -34,7 +34,7 @@ def parts_of(tensor: Any) -> list[Any]:
 
 def is_on_device(tensor: Any) -> bool:
     """Whether it is a tensor whose value is on devices, and has no copy on the host that counts."""
-    return isinstance(tensor, Tensor) and type(tensor._value) is OnDevice and not tensor._value.is_copied
+    return isinstance(tensor, Tensor) and isinstance(tensor._value, Remote) and not tensor._value.is_fetched
 
 
 def processes() -> Any:

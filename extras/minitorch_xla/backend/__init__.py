@@ -31,11 +31,11 @@ from minitorch.interpreters import Watcher, current_watcher, span
 from minitorch.ir import Node
 from minitorch.primitives import Literal, constant
 from minitorch.primitives.sources import LARGE
-from minitorch.tensor import OnDevice
 
 from . import arrays, elementwise, indices, partitions, windows
 from .devices import device_named
 from .hlo import Hlo, plain, read
+from .partitions import OnDevice
 from .whole import Whole, whole
 
 Array = np.ndarray[Any, Any]
@@ -183,7 +183,7 @@ class Compiled:
             return array
         with jax.enable_x64(True), self._there():
             found = jax.device_put(array, may_alias=False)
-        return OnDevice(found, array.shape, BY_NUMPY[array.dtype], partitions.on_host)
+        return OnDevice(found, array.shape, BY_NUMPY[array.dtype])
 
     def __call__(self, inputs: Sequence[Any], overwrite: bool = False) -> list[Array]:
         """Run the program, with values in the host's memory. The results are new arrays.
@@ -191,7 +191,7 @@ class Compiled:
         Raises:
             IndexError: for an index out of range, as eager mode.
         """
-        return [value.on_host if type(value) is OnDevice else value for value in self.on_device(inputs)]
+        return [value.fetched if type(value) is OnDevice else value for value in self.on_device(inputs)]
 
     def on_device(self, inputs: Sequence[Any], overwrite: bool = False) -> list[Any]:
         """The same, with values that stay on the device. A watcher of values sees those of NumPy, which runs then.
@@ -215,7 +215,7 @@ class Compiled:
             for output in outputs:  # the caller may write to its arrays as soon as this returns
                 output.block_until_ready()
         return [
-            taken.get(place) or OnDevice(output, *kind, partitions.on_host)
+            taken.get(place) or OnDevice(output, *kind)
             for place, (output, kind) in enumerate(zip(outputs, self._kinds, strict=True))
         ]
 
@@ -225,11 +225,11 @@ class Compiled:
         """Begin a run: what was given to it, its results, its fault, and by output the values that it replaced."""
         take = bool(overwrite and self._given) and all(
             type(value := inputs[place]) is OnDevice
-            and not value.is_copied
+            and not value.is_fetched
             and sys.getrefcount(value) <= OWN_REFERENCES
             for place in self._given
         )
-        values = [value.array if type(value) is OnDevice and not value.is_copied else _given(value) for value in inputs]
+        values = list(map(_given, inputs))
         has_arrays = np.ndarray in map(type, values)
         for place in self._updated if has_arrays else ():
             if type(values[place]) is np.ndarray:  # JAX may hold it for a while, and its tensor is to hold it alone
@@ -296,10 +296,11 @@ def _rule(node: Node) -> Callable[..., Any]:
     return rule
 
 
-def _given(value: Any) -> Array:
-    """An array for a call. A value whose copy on the host may have been written to since is that copy."""
-    array: Array = value.on_host if type(value) is OnDevice else value
-    return array
+def _given(value: Any) -> Any:
+    """A value for a call. One that was fetched is that array, which may have been written to since."""
+    if type(value) is not OnDevice:
+        return value
+    return value.fetched if value.is_fetched else value.array
 
 
 def _is_large(node: Node) -> bool:

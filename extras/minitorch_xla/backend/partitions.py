@@ -13,10 +13,10 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from minitorch import primitives as P
-from minitorch.dtypes import BY_NUMPY
+from minitorch.dtypes import BY_NUMPY, DType
 from minitorch.errors import ShardingError
 from minitorch.graph import Graph
-from minitorch.tensor import OnDevice
+from minitorch.tensor import Remote
 
 from .devices import device_named
 
@@ -48,6 +48,40 @@ class Part:
     read: Callable[[], Array]
 
 
+class OnDevice(Remote):
+    """A value in the memory of JAX's devices.
+
+    Args:
+        array: JAX's array.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any, shape: tuple[int, ...], dtype: DType) -> None:
+        super().__init__(shape, dtype)
+        self.array = array
+
+    @property
+    def home(self) -> Any:
+        """How the value is divided among devices."""
+        return self.array.sharding
+
+    def copy(self) -> Array:
+        """Return a copy in the host's memory.
+
+        Raises:
+            ShardingError: if other processes hold parts of it (``MT204``).
+        """
+        with DISPATCH:
+            if is_here(self.array):
+                return np.array(self.array)
+        raise ShardingError(
+            "MT204",
+            f"a tensor of shape {self.shape} is divided among processes, and this one has a part of it",
+            fix="ask for mt.sharding.shard(x, mesh, ()), in all processes: then each has all of it",
+        )
+
+
 def sharding_of(mesh: MeshParam, axes: Axes, devices: tuple[str, ...] = ()) -> NamedSharding:
     """JAX's sharding for the parameters of the primitive `shard`.
 
@@ -76,12 +110,12 @@ def shard(x: Any, *, mesh: MeshParam, axes: Axes, devices: tuple[str, ...]) -> A
 def placed(value: Array | OnDevice, sharding: NamedSharding) -> OnDevice:
     """A value in the memory of the devices, each with its part. All processes ask for it, with the same value."""
     with jax.enable_x64(True):
-        if type(value) is OnDevice and not value.is_copied:
+        if type(value) is OnDevice and not value.is_fetched:
             found = jax.jit(lambda x: x, out_shardings=sharding)(value.array)
         else:
-            whole: Array = value.on_host if isinstance(value, OnDevice) else value
+            whole: Array = value.fetched if isinstance(value, OnDevice) else value
             found = jax.make_array_from_callback(whole.shape, sharding, lambda index: np.array(whole[index]))
-    return OnDevice(found, found.shape, BY_NUMPY[np.dtype(found.dtype)], on_host)
+    return OnDevice(found, found.shape, BY_NUMPY[np.dtype(found.dtype)])
 
 
 def filled(value: OnDevice, read: Callable[[Box], Array]) -> OnDevice:
@@ -96,23 +130,7 @@ def filled(value: OnDevice, read: Callable[[Box], Array]) -> OnDevice:
 
     with jax.enable_x64(True):
         found = jax.make_array_from_callback(value.shape, value.array.sharding, part)
-    return OnDevice(found, value.shape, value.dtype, on_host)
-
-
-def on_host(value: OnDevice) -> Array:
-    """A copy in the host's memory.
-
-    Raises:
-        ShardingError: if other processes hold parts of it (``MT204``).
-    """
-    with DISPATCH:
-        if is_here(value.array):
-            return np.array(value.array)
-    raise ShardingError(
-        "MT204",
-        f"a tensor of shape {value.shape} is divided among processes, and this one has a part of it",
-        fix="ask for mt.sharding.shard(x, mesh, ()), in all processes: then each has all of it",
-    )
+    return OnDevice(found, value.shape, value.dtype)
 
 
 def is_here(array: Any) -> bool:
@@ -149,7 +167,7 @@ def shared_by(value: object) -> Any:
     """How a value is divided; None if it is on one device."""
     if type(value) is not OnDevice:
         return None
-    return value.division if is_shared(value.division) else None
+    return value.home if is_shared(value.home) else None
 
 
 def require_one_mesh(graph: Graph, values: Sequence[Any]) -> None:

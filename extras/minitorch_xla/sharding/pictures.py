@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from minitorch.errors import ShardingError
-from minitorch.tensor import OnDevice, Tensor
+from minitorch.tensor import Remote, Tensor
 
 Part = tuple[tuple[int, int], ...]  # for each dimension: from, to
 
@@ -107,14 +107,14 @@ def visualize(x: Tensor) -> Holders:
         0:4  device 0
     """
     value = x._value
-    if type(value) is not OnDevice:
+    if not isinstance(value, Remote):
         raise ShardingError(
             "MT204",
             f"{x.spec} is in the memory of Python, and of no device",
             fix="divide it first: mt.sharding.shard(x, mesh, axes)",
         )
     held: dict[Part, list[int]] = {}
-    for device, index in value.array.sharding.devices_indices_map(x.shape).items():
+    for device, index in value.home.devices_indices_map(x.shape).items():
         part = tuple([each.indices(length)[:2] for each, length in zip(index, x.shape, strict=True)])
         held.setdefault(part, []).append(device.id)
     assert math.prod(x.shape) == sum(math.prod([high - low for low, high in part]) for part in held)

@@ -15,7 +15,7 @@ from minitorch.errors import ShardingError
 from minitorch.interpreters import current_staging, is_grad_enabled
 from minitorch.nn import Module
 from minitorch.packages import load
-from minitorch.tensor import OnDevice, Tensor, share
+from minitorch.tensor import Remote, Tensor, share
 
 from .mesh import Axis, Mesh
 
@@ -64,7 +64,7 @@ def shard(x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:
     P.shard.infer(x.spec, **params)
     partitions = _partitions()
     sharding = partitions.sharding_of(**params)
-    if type(x._value) is OnDevice:
+    if isinstance(x._value, Remote):
         if is_grad_enabled() and x.requires_grad:
             placed: Tensor = _Placed.apply(x, mesh, axes)
             return placed

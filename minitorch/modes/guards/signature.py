@@ -19,7 +19,7 @@ from ...errors import ArgumentError
 from ...functional.operands import from_array
 from ...interpreters.state import thread
 from ...nn import Module
-from ...tensor import OnDevice, Tensor, on_host
+from ...tensor import Remote, Tensor, fetched
 from ...tree import LEAF, Parts, Structure
 from . import donation, surroundings
 from .donation import Names as Donations
@@ -168,10 +168,10 @@ class Signatures:
     def _type_of(self, tensor: Tensor) -> Any:
         """NumPy's type of a tensor's elements; a value on a device is copied, unless the backend takes it there."""
         value = tensor._value
-        if type(value) is not OnDevice:
+        if not isinstance(value, Remote):
             return value.dtype
         if not self.takes_devices:
-            on_host(tensor)
+            fetched(tensor)
         return value.dtype.numpy
 
     def leaf_names(self, structure: Structure) -> list[str]:

@@ -19,7 +19,7 @@ from ...graph.build import literal
 from ...interpreters import Callback, Captured, Span, made_by
 from ...ir import Node, warn_user
 from ...nn import Module
-from ...tensor import Tensor, on_host
+from ...tensor import Tensor, fetched
 from ..guards.observed import Observed
 from ..guards.surroundings import follows_training
 from ..guards.watch import Watches
@@ -56,14 +56,14 @@ class Constants:
         """The constant for a tensor, with the value that it had when it was met first."""
         tensor = item.tensor
         if id(tensor) not in self._known:
-            node = literal(on_host(tensor), source=item.input.source)
+            node = literal(fetched(tensor), source=item.input.source)
             self.keep(tensor, node, str(item.input.params["name"]))
         return self._known[id(tensor)][1]
 
     def value_of(self, tensor: Tensor) -> np.ndarray[Any, Any]:
         """The value that a tensor had when it was met first, or has now."""
         if id(tensor) not in self._known:
-            return np.asarray(on_host(tensor))
+            return np.asarray(fetched(tensor))
         node = self._known[id(tensor)][1]
         return np.asarray(node.primitive.evaluate(**node.params))
 

@@ -16,7 +16,7 @@ from ...interpreters import Callback, concrete, current_staging, is_grad_enabled
 from ...ir import INPUT, Node, Spec, user_source
 from ...passes import Pass
 from ...primitives import constant, reshape
-from ...tensor import OnDevice, Tensor
+from ...tensor import Remote, Tensor
 from .callbacks import Callbacks
 from .effects import Effects
 from .recording import CallStaging, Program, replay
@@ -183,7 +183,7 @@ class Differentiable:
 
 def _kept(value: Any) -> Any:
     """A value that later writes do not change: on a device none does."""
-    return value if type(value) is OnDevice else np.array(value)
+    return value if isinstance(value, Remote) else np.array(value)
 
 
 class _Call:

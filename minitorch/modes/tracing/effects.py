@@ -12,7 +12,7 @@ from ...autograd.gradients import backward
 from ...errors import TracingError
 from ...interpreters import Staging, check_writeable, may_share, memory_owner
 from ...ir import Node
-from ...tensor import OnDevice, Tensor
+from ...tensor import Remote, Tensor
 from .recording import write
 
 Array = np.ndarray[Any, Any]
@@ -133,7 +133,7 @@ class Effects:
         """The position of an argument that overlaps with a tensor made from the same NumPy array, if one is written."""
         arguments = self._arguments
         values = [tensor._value for tensor in tensors]
-        if all(type(value) is OnDevice for value in values):  # which share their memory with nothing but themselves
+        if all(isinstance(value, Remote) for value in values):  # which share their memory with nothing but themselves
             known_ids = {*map(id, values), *[id(tensor._value) for tensor, _ in self._around]}
             if len(known_ids) == len(values) + len(self._around):
                 return None

@@ -12,7 +12,7 @@ from ...errors import compose
 from ...graph import Graph
 from ...interpreters import ArgumentLayout, Callback, interpreting, layout_text, visible_strides
 from ...ir import Node, Shape, Spec, warn_user
-from ...tensor import OnDevice, Tensor, forget_writes
+from ...tensor import Remote, Tensor, forget_writes
 from ...tree import Structure, Whole, flatten
 from ..guards.observed import Observed
 from ..objects.assigned import Assigned
@@ -29,7 +29,7 @@ Kind = tuple[Shape, Any, Shape | None]
 
 def kind_of(array: Any) -> Kind:
     """The properties of a captured tensor that a trace depends on; on a device all values are contiguous."""
-    if type(array) is OnDevice:
+    if isinstance(array, Remote):
         return array.shape, array.dtype.numpy, None
     return array.shape, array.dtype, None if array.flags.c_contiguous else visible_strides(array)
 

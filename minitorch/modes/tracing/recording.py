@@ -33,7 +33,7 @@ from ...interpreters import (
 from ...ir import INPUT, Node, Primitive, Spec
 from ...packages import load
 from ...passes import LOWERING, Pass, Run, run_pipeline
-from ...tensor import OnDevice, Tensor, note_write, on_host
+from ...tensor import Remote, Tensor, fetched, note_write
 
 if TYPE_CHECKING:
     from ...compiler.kernels.ledger import Ledger
@@ -105,7 +105,7 @@ class Program:
 
     def values(self, tensors: Sequence[Tensor]) -> list[Any]:
         """The values of tensors for `run`: those on a device are copied, unless it computes there."""
-        return [tensor._value for tensor in tensors] if self.takes_devices else list(map(on_host, tensors))
+        return [tensor._value for tensor in tensors] if self.takes_devices else list(map(fetched, tensors))
 
     def keep(self, tensors: Sequence[Tensor]) -> None:
         """Have the values of tensors from outside stay where the backend computes, as far as nobody else has them.
@@ -118,7 +118,7 @@ class Program:
         for tensor in tensors:
             memory = tensor._value
             if type(memory) is np.ndarray and _is_alone(tensor, sys.getrefcount(memory)):
-                there = moved(memory, getattr(tensor, "_division", None))
+                there = moved(memory, getattr(tensor, "_home", None))
                 if tensor._value is memory:  # no other thread has given it a new value
                     tensor._value = there
 
@@ -192,7 +192,7 @@ class CallStaging(Staging):
             return None
         if any(each.primitive.name == "random_bits" for each in needed):
             return None
-        values: dict[Node, Any] = {each: on_host(outside[each].tensor) for each in inputs}
+        values: dict[Node, Any] = {each: fetched(outside[each].tensor) for each in inputs}
         if not all(isinstance(value, np.ndarray) for value in values.values()):
             return None
         self.known += [outside[each] for each in inputs]
@@ -232,24 +232,24 @@ def write(tensor: Tensor, array: Array) -> None:
     note_write(tensor)
 
 
-def put(tensor: Tensor, array: Array | OnDevice) -> None:
+def put(tensor: Tensor, array: Array | Remote) -> None:
     """The same, where the write has been counted."""
-    if type(array) is OnDevice:
+    if isinstance(array, Remote):
         _replace(tensor, array)
     elif array is not tensor._value:
-        np.copyto(on_host(tensor), array)
+        np.copyto(fetched(tensor), array)
 
 
-def _replace(tensor: Tensor, value: OnDevice) -> None:
+def _replace(tensor: Tensor, value: Remote) -> None:
     """Give a tensor a value on a device, if nobody else looks at its memory; else write it into that."""
     memory = tensor._value
-    is_own = type(memory) is OnDevice and not memory.is_copied
+    is_own = isinstance(memory, Remote) and not memory.is_fetched
     if not is_own and type(memory) is np.ndarray:
         is_own = _is_alone(tensor, sys.getrefcount(memory))
     if is_own:
         tensor._value = value
     else:
-        np.copyto(on_host(tensor), value.on_host)
+        np.copyto(fetched(tensor), value.fetched)
 
 
 def _is_alone(tensor: Tensor, references: int) -> bool:

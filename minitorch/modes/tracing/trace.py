@@ -20,7 +20,7 @@ from ...ir import Shape
 from ...nn import Module
 from ...packages import load
 from ...passes import Pass
-from ...tensor import Tensor, on_host
+from ...tensor import Tensor, fetched
 from ...tree import Structure
 from ..guards import surroundings
 from ..guards.kinds import MOST_BYTES
@@ -163,7 +163,7 @@ def contents_of(item: Captured) -> Watch:
 
 
 def _contents(tensor: Tensor, key: str, default: Any) -> Any:
-    array = on_host(tensor)
+    array = fetched(tensor)
     return array if array.nbytes <= MOST_BYTES else array.tobytes()
 
 

@@ -14,7 +14,7 @@ from ...backends import Executable
 from ...interpreters import layout_text, visible_strides
 from ...ir import Node
 from ...nn import Module
-from ...tensor import OnDevice, Tensor, on_host
+from ...tensor import Remote, Tensor, fetched
 from ...tree import LEAF, Structure
 from ..guards.donation import give_away
 from ..guards.observed import Observed
@@ -109,8 +109,8 @@ class Traced:
                 return False
         for where, kind in self._guards:
             grad = (tensors[where] if isinstance(where, int) else where)._grad
-            if grad is not None and type(grad._value) is OnDevice and not self.program.takes_devices:
-                on_host(grad)
+            if grad is not None and isinstance(grad._value, Remote) and not self.program.takes_devices:
+                fetched(grad)
             if (None if grad is None else kind_of(grad._value)) != kind:
                 return False
         return True
@@ -139,7 +139,7 @@ class Traced:
         """
         arrays = [tensor._value for tensor in self._outside]
         self._seen = []
-        self._seen_there = list(map(ref, arrays)) if all(type(array) is OnDevice for array in arrays) else []
+        self._seen_there = list(map(ref, arrays)) if all(isinstance(array, Remote) for array in arrays) else []
 
     def _modules_are_current(self) -> bool:
         """Whether all modules are unchanged. Checked only after an attribute of some module was assigned, or a hook."""
@@ -271,7 +271,7 @@ class Traced:
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
         inputs = self.inputs(tensors)
-        arrays = [tensor._value for tensor in inputs] if execute is None else list(map(on_host, inputs))
+        arrays = [tensor._value for tensor in inputs] if execute is None else list(map(fetched, inputs))
         if self._callbacks is not None:
             self._callbacks(arrays)
         overwrites = self._overwrites(tensors, arrays)
@@ -330,7 +330,7 @@ class Traced:
         """A function that does everything of a call except the graph; None if a call has effects."""
         if self._acts or self._donated or self._callbacks is not None or self._assigns or self._outcome.changed:
             return None
-        values = self.program.compiled(list(map(on_host, self.inputs(tensors))))
+        values = self.program.compiled(list(map(fetched, self.inputs(tensors))))
         return lambda: self(tensors, lambda arrays, overwrites: values)
 
     def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import FeedError
 from ...interpreters import made_by
 from ...ir import Node, Spec
-from ...tensor import Tensor, on_host
+from ...tensor import Tensor, fetched
 
 
 def as_fed(value: Any, node: Node) -> np.ndarray[Any, Any]:
@@ -17,7 +17,7 @@ def as_fed(value: Any, node: Node) -> np.ndarray[Any, Any]:
     name, spec = node.params["name"], node.spec
     made = f"the placeholder `{name}` is {spec}, made at {node.source}"
     if isinstance(value, Tensor):
-        array = on_host(value)
+        array = fetched(value)
         if isinstance(array, Node):
             raise FeedError(
                 "MT301",

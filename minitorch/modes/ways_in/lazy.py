@@ -19,7 +19,7 @@ from ...errors import TracingError
 from ...graph import Graph
 from ...interpreters import Staging, Trace, block, current_staging, interpreting
 from ...ir import Node, user_source
-from ...tensor import Tensor, on_host
+from ...tensor import Tensor, fetched
 from ..tracing.callbacks import Callbacks
 from ..tracing.recording import Program, are_apart, put, written
 from .history import History
@@ -78,7 +78,7 @@ class LazyStaging(Staging, Drawable):
             self.flush(what)
         elif self._is_used(tensor._root):
             self.flush(what)
-        array: np.ndarray[Any, Any] = on_host(tensor)
+        array: np.ndarray[Any, Any] = fetched(tensor)
         return array
 
     def _is_used(self, root: Tensor) -> bool:
@@ -114,7 +114,7 @@ class LazyStaging(Staging, Drawable):
         if callbacks:
             inputs = [item.input for item in captured]
             called = Callbacks(inputs, callbacks, "lazy", lambda graph: _program(graph, self.backend, {})[0])
-            called([on_host(item.tensor) for item in captured])
+            called([fetched(item.tensor) for item in captured])
         if outputs:
             self._compute(captured, owners, writes, outputs, cause)
         for view in views:
@@ -156,7 +156,7 @@ def _show(view: Tensor) -> None:
         at = at._view.base
     for tensor in reversed(chain):
         assert tensor._view is not None
-        tensor._value = tensor._view.primitive.evaluate(on_host(tensor._view.base), **tensor._view.params)
+        tensor._value = tensor._view.primitive.evaluate(fetched(tensor._view.base), **tensor._view.params)
 
 
 _programs: OrderedDict[Any, Program] = OrderedDict()

@@ -15,7 +15,7 @@ from ...graph import Graph
 from ...interpreters import is_grad_enabled
 from ...ir import Source, Spec
 from ...packages import load
-from ...tensor import Tensor, on_host
+from ...tensor import Tensor, fetched
 from ...tree import unflatten
 from ..guards.naming import Names
 from ..guards.signature import Call, plain
@@ -78,7 +78,7 @@ class Looking(Calling[P, R], Explorable):
             ['sub', 'exp', 'reduce_sum', 'expand', 'div']
         """
         traced, tensors, names = self._looked_at(args, kwargs)
-        arrays = [on_host(tensor) for tensor in traced.inputs(tensors)]
+        arrays = [fetched(tensor) for tensor in traced.inputs(tensors)]
         values: Values = load("minitorch_checking.stepping").values(
             traced.program.graph, arrays, names, self._kernels(traced)
         )
@@ -205,7 +205,7 @@ class Looking(Calling[P, R], Explorable):
         """
         call = _, _, tensors, _ = self._signature(args, kwargs)
         traced = self._traced_for(call)
-        return traced.program, [np.array(on_host(tensor)) for tensor in traced.inputs(tensors)]
+        return traced.program, [np.array(fetched(tensor)) for tensor in traced.inputs(tensors)]
 
     def break_even(self, *args: Any, **kwargs: Any) -> BreakEven:
         """After how many calls with these arguments compiling has paid; measured on copies of what the graph reads.
@@ -265,7 +265,7 @@ class Looking(Calling[P, R], Explorable):
             names, given = self._signatures.leaf_names(structure), plain(leaves)
             report = SignatureReport.of_call(names, given, structure, is_grad_enabled())
             traced = trace(self.function, given, structure, names, self.backend, self.passes, {}, report)
-        arrays = [on_host(tensor) for tensor in traced.inputs(tensors)]
+        arrays = [fetched(tensor) for tensor in traced.inputs(tensors)]
         ablation: Ablation = load("minitorch_checking.ablation").ablate(traced.program, arrays, seconds)
         return ablation
 

@@ -17,7 +17,7 @@ from ...interpreters import Captured, current_staging, made_by
 from ...ir import Node, warn_user
 from ...nn import Module
 from ...packages import load
-from ...tensor import Tensor, on_host
+from ...tensor import Tensor, fetched
 from ...tree import flatten, unflatten
 from ..objects.roles import Output
 from ..tracing.callbacks import Callbacks
@@ -213,7 +213,7 @@ class Session(Drawable):
                 inputs, possible, self.graph.name, lambda graph: Program(graph, self.backend)
             )
         arrays = [fed[id(node)] for node in staging.placeholders if id(node) in fed]
-        self._callbacks[key]([*arrays, *(on_host(item.tensor) for item in staging.captured.values())])
+        self._callbacks[key]([*arrays, *(fetched(item.tensor) for item in staging.captured.values())])
 
     def _look_at_modes(self) -> None:
         """Warn once of a module that was switched between training and evaluation after the definition."""
