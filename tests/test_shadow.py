@@ -26,13 +26,14 @@ from minitorch.compiler.kernels.merge import merge_small
 from minitorch.compiler.scheduling.nests import build as nests
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
+from minitorch.modes.tracing.options import Options
 from minitorch.modes.tracing.recording import Program
 from minitorch.passes import constant_folding
 from minitorch_checking.difference import are_equal, ulps
 from minitorch_checking.noise import move
 from minitorch_checking.reproducer import reproduce
 from minitorch_checking.rounding import Excess, judge
-from minitorch_checking.shadow import Report
+from minitorch_checking.shadow import Report, Shadow
 from tests import graphs as random_graphs
 
 Step = Callable[..., Any]
@@ -172,7 +173,7 @@ def test_weights_of_attention_may_be_divided_after_the_product() -> None:
 def test_random_graphs_pass(data: st.DataObject) -> None:
     graph = data.draw(random_graphs.graphs())
     arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
-    Program(graph, "llvm", check=True).execute(arrays)
+    Program(graph, Options("llvm", policy=Shadow(True))).execute(arrays)
 
 
 # What is wrong --------------------------------------------------------------------------------------------------

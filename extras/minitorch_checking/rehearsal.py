@@ -21,14 +21,15 @@ from minitorch.dtypes import DType
 from minitorch.interpreters import Eager, Handle, Layer, on_top
 from minitorch.ir import Primitive
 from minitorch.modes.guards.kinds import How, kind_of
-from minitorch.modes.guards.watch import Watch
 from minitorch.modes.objects.outcome import Outcome, contents, outcome_of
 from minitorch.modes.objects.roles import Argument, Held, New, Output
+from minitorch.modes.tracing.options import Request
 from minitorch.tensor import Tensor, fetched, forget_writes
-from minitorch.tree import Structure, Whole
+from minitorch.tree import Whole
 
 if TYPE_CHECKING:
-    from minitorch.modes.tracing.effects import Effects
+    from minitorch.modes.tracing.recorded import Recorded
+    from minitorch.modes.tracing.traced import Traced
 
 Array = np.ndarray[Any, Any]
 
@@ -118,38 +119,32 @@ class Rehearsal:
     """A function with the arguments of one signature.
 
     Args:
-        function: what was traced.
-        leaves, structure: the arguments that it was traced with, taken apart.
-        outside: the tensors that the trace captured.
-        effects, outcome: the effects of the trace, and its outcome, with `Output` and `Argument` in place of tensors.
-        watches: the values that became constants of the trace.
-        names: of each output of the graph, for messages.
+        request: the call that was traced.
+        recorded, traced: its trace.
+
+    Attributes:
         refused: the reason for not running the function, if there is one.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        leaves: Sequence[Any],
-        structure: Structure,
-        outside: Sequence[Tensor],
-        effects: Effects,
-        outcome: Outcome,
-        watches: Sequence[Watch],
-        names: Sequence[str],
-        refused: str,
-    ) -> None:
+    def __init__(self, request: Request, recorded: Recorded, traced: Traced) -> None:
+        leaves = request.leaves
         positions: dict[int, int] = {}
         for leaf in leaves:
             if isinstance(leaf, Tensor):
                 positions.setdefault(id(leaf), len(positions))
         self._leaves = [Argument(positions[id(leaf)]) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        self._function, self._structure, self._outside = function, structure, list(outside)
-        self._effects, self._traced = effects, outcome
-        self._watches, self._names = list(watches), list(names)
-        if not refused and any(tensor._entry is not None for tensor in outside):
-            refused = "it uses a recorded result from outside, whose tape a backward would use up"
-        self.refused = refused
+        self._function, self._structure = request.function, request.structure
+        self._outside = traced.captured
+        self._effects, self._traced = recorded.effects, recorded.outcome
+        self._watches = list(traced.watches)
+        self._names = [" of ".join(filter(None, each)) for each in traced.outcomes()]
+        self.refused = changes(recorded.changed) if recorded.changed else ""
+        if recorded.leaked:
+            self.refused = "it keeps traced tensors outside of itself"
+        for place in recorded.assigned.names():
+            self.refused = f"it assigns a tensor to {place}, which cannot be put back"
+        if not self.refused and any(tensor._entry is not None for tensor in self._outside):
+            self.refused = "it uses a recorded result from outside, whose tape a backward would use up"
 
     def __call__(self, tensors: Sequence[Tensor]) -> Rehearsed | None:
         """Run the function, and undo its changes; None if it is refused."""

@@ -9,10 +9,11 @@ from pathlib import Path
 from minitorch import passes
 from minitorch.errors import MismatchError
 from minitorch.graph import Graph
+from minitorch.modes.tracing.options import Options
 from minitorch.modes.tracing.recording import Program
 from minitorch_checkpoints import safetensors
 
-from .shadow import GRAPH, INPUTS, Report, Shadowed
+from .shadow import GRAPH, INPUTS, Report, Shadow, Shadowed
 
 
 def reproduce(folder: str | Path) -> Report:
@@ -26,7 +27,7 @@ def reproduce(folder: str | Path) -> Report:
         >>> import numpy as np, tempfile
         >>> from minitorch_checking.shadow import write
         >>> folder = Path(tempfile.mkdtemp())
-        >>> program = Program(Graph.parse("graph(x: f32[2]): %0 = exp(x) return %0"), "llvm")
+        >>> program = Program(Graph.parse("graph(x: f32[2]): %0 = exp(x) return %0"), Options("llvm"))
         >>> write(folder, program, [np.zeros(2, np.float32)], Report("graph", ()))
         >>> print(reproduce(folder))
         graph: as in eager mode
@@ -47,7 +48,8 @@ def reproduce(folder: str | Path) -> Report:
         raise ValueError(f"the inputs in {folder} are not those of its graph: {', '.join(wanted)}")
     updates = dict(json.loads(metadata["updates"]))
     donated = json.loads(metadata["donated"])
-    program = Program(graph, metadata["backend"], [known[name] for name in names], updates, donated, check=folder)
+    options = Options(metadata["backend"], [known[name] for name in names], policy=Shadow(folder))
+    program = Program(graph, options, updates, donated)
     assert isinstance(program.execute, Shadowed)
     with suppress(MismatchError):  # it is in the report
         program.execute([inputs[name] for name in wanted])

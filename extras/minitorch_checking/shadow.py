@@ -17,23 +17,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.backends import interpret, row_of
+from minitorch.backends import Executable, interpret, row_of
 from minitorch.dtypes import BY_NUMPY
 from minitorch.errors import MismatchError
 from minitorch.graph import Graph
 from minitorch.interpreters import current_watcher
 from minitorch.ir import Node, Spec
+from minitorch.modes.tracing.options import Policy, Request
+from minitorch.tensor import Tensor
 from minitorch_checkpoints import safetensors
 
 from .bisect import Culprit, bisect
 from .difference import Difference, are_equal, difference
 from .isolation import ChildDiedError, isolated
+from .rehearsal import Rehearsal, Rehearsed
 from .rounding import Judgement, judge
 from .sampling import Decision
 
 if TYPE_CHECKING:
+    from minitorch.modes.tracing.recorded import Recorded
     from minitorch.modes.tracing.recording import Program
-    from minitorch_checking.rehearsal import Rehearsed
+    from minitorch.modes.tracing.traced import Traced
 
 Array = np.ndarray[Any, Any]
 
@@ -82,6 +86,34 @@ class Report:
         if self.refused:
             lines.append(f"  the function itself was not run: {self.refused}")
         return "\n".join(lines)
+
+
+class Shadow(Policy):
+    """Shadow mode, ``jit(..., check=True)``: programs have a shadow, and calls a rehearsal.
+
+    Args:
+        folder: for a reproducer; True for a temporary one.
+    """
+
+    sees_libraries = False  # a rehearsal runs the function, and so changes what libraries remember
+
+    def __init__(self, folder: bool | str | Path) -> None:
+        self._folder = None if isinstance(folder, bool) else folder
+
+    def executable(self, program: Program) -> Executable:
+        """Return the program with its shadow."""
+        return Shadowed(program, self._folder)
+
+    def finish(self, request: Request, recorded: Recorded, traced: Traced) -> None:
+        """Have the function itself run before each call of a trace."""
+        rehearsal = Rehearsal(request, recorded, traced)
+        shadowed: Any = traced.program.execute
+
+        def before(tensors: Sequence[Tensor]) -> Executable:
+            rehearsed = rehearsal(tensors)
+            return lambda arrays, overwrite: shadowed(arrays, overwrite, rehearsed, rehearsal.refused)
+
+        traced.before = before
 
 
 class Shadowed:

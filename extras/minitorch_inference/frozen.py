@@ -5,7 +5,7 @@
                                       └── the values that the weights had then; later changes are noticed, not followed
 
 The machinery is that of `jit`: one trace per signature, made when the signature is first met. All traces share the
-same constants (`minitorch.modes.tracing.constants`), and the same types: those of the autocast that was on when the
+same constants (`constants`), and the same types: those of the autocast that was on when the
 function was frozen. Neither `autocast` nor `no_grad` around a call is a part of its signature. TensorFlow 1 has
 freezing as ``convert_variables_to_constants``, PyTorch as ``torch.jit.freeze``.
 """
@@ -29,18 +29,18 @@ from minitorch.interpreters import (
     set_handler,
 )
 from minitorch.modes.guards.signature import Call, Signatures
-from minitorch.modes.tracing.constants import Constants
 from minitorch.modes.tracing.explain import SignatureReport, counted
-from minitorch.modes.tracing.trace import trace
+from minitorch.modes.tracing.options import Request
 from minitorch.modes.tracing.traced import Traced
 from minitorch.modes.ways_in.calling import P, R
 from minitorch.modes.ways_in.jit import MAX_SIGNATURES, Jitted
 from minitorch.modes.ways_in.looking import Looking
 from minitorch.passes import DEFAULT, INTEGER_PRODUCTS, Pass
 from minitorch.tensor import Tensor
-from minitorch.tree import Structure, flatten, unflatten
+from minitorch.tree import flatten, unflatten
 from minitorch_inference.beforehand import Beforehand, Frozenness
 
+from .constants import Constants
 from .pipeline import FOLDING, FREEZING
 
 
@@ -101,13 +101,13 @@ class Frozen(Looking[P, R]):
         static_argnames: tuple[str, ...] = (),
     ) -> None:
         super().__init__(function, backend, passes_for(backend), static_argnames, MAX_SIGNATURES)
+        self._policy = self._constants = Constants(self.__name__)
         self.autocast = autocast
         self.handler = None if autocast is None else Casting(autocast)
         self._modes: Modes = False, self.handler
         self._signatures = _Evaluated(function, self.static_argnames, ())
         self._signatures.modes = self._modes
         self._signature = self._signatures.of
-        self._constants = Constants(self.__name__)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled graph of this signature, tracing first if there is none. The result requires no gradient.
@@ -122,25 +122,17 @@ class Frozen(Looking[P, R]):
         finally:
             _switch(before)
 
-    def _traced_once(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
+    def _traced_once(self, call: Call) -> Traced:
         before = _switch(self._modes)
         try:
-            return super()._traced_once(leaves, structure, tensors, key)
+            return super()._traced_once(call)
         finally:
             _switch(before)
 
-    def _made(
-        self,
-        leaves: list[Any],
-        structure: Structure,
-        names: list[str],
-        donated: dict[int, str],
-        report: SignatureReport,
-    ) -> Traced:
+    def _made(self, request: Request, report: SignatureReport) -> Traced:
         if self._reports:
             self._constants.refuse_if_changed(str(report))
-        options: Any = {"constants": self._constants}
-        return trace(self.function, leaves, structure, names, self.backend, self.passes, {}, report, **options)
+        return super()._made(request, report)
 
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """The trace for these arguments, made now if there was none; by itself, also while something is recorded."""

@@ -19,14 +19,14 @@ from minitorch.errors import ShapeError
 from minitorch.graph import Graph
 from minitorch.ir import Spec
 from minitorch.modes.guards.naming import Names
-from minitorch.modes.guards.signature import plain
 from minitorch.modes.objects.roles import Argument
 from minitorch.modes.tracing.explain import SignatureReport
+from minitorch.modes.tracing.options import Request
 from minitorch.modes.tracing.trace import of_graph
 from minitorch.modes.tracing.traced import Traced
 from minitorch.passes import Pass
 from minitorch.tensor import Tensor
-from minitorch.tree import Structure, flatten, unflatten
+from minitorch.tree import flatten, unflatten
 from minitorch_inference.beforehand import Beforehand, constant_bytes
 
 from . import layouts, origins, programs
@@ -94,12 +94,12 @@ class FrozenGraph(Frozen[..., Any]):
         stand_ins = [_of_no_memory(spec) for spec in specs]
         given = [stand_ins[leaf.position] if isinstance(leaf, Argument) else leaf for leaf in leaves]
         args, kwargs = unflatten(structure, given)
-        found, structure, _, key = self._signature(args, kwargs)
-        report = SignatureReport.of_call(self._signatures.leaf_names(structure), plain(found), structure, False)
+        call = self._signature(args, kwargs)
+        report = SignatureReport.of_call(self._request(call), False)
         report.mode, report.reason = self.autocast, "it was frozen"
         results, nesting = flatten(signature.results)
-        options = self.backend, self._passes, signature.contiguous
-        self._traced.setdefault(key, []).append(of_graph(signature.graph, nesting, results, report, *options))
+        traced = of_graph(signature.graph, nesting, results, report, self._options, signature.contiguous)
+        self._traced.setdefault(call.key, []).append(traced)
         self._reports.append(report)
         self._traces += 1
         if signature.work is not None:
@@ -113,14 +113,7 @@ class FrozenGraph(Frozen[..., Any]):
             return self._saved_bytes
         return sum(constant_bytes(report.program.graph) for report in self._reports if report.program is not None)
 
-    def _made(
-        self,
-        leaves: list[Any],
-        structure: Structure,
-        names: list[str],
-        donated: dict[int, str],
-        report: SignatureReport,
-    ) -> Traced:
+    def _made(self, request: Request, report: SignatureReport) -> Traced:
         known = ", or ".join(f"({each})" for each in self._reports)
         raise ShapeError(
             "MT201",

@@ -108,7 +108,7 @@ def setting_of(traced: Traced, scopes: Mapping[Node, tuple[str, str]] | None = N
     for kind, name in traced.outcomes():
         role, word = OUTCOMES[kind]
         results.append((role, f"{word} {name}".strip()))
-    return Setting(frozenset(range(count - traced.captured, count)), tuple(results), scopes or {})
+    return Setting(frozenset(range(count - len(traced.captured), count)), tuple(results), scopes or {})
 
 
 def _of_session_graph(graph: SessionGraph, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:

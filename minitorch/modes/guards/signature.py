@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -43,8 +43,13 @@ class Given(list[Tensor]):
         self.containers, self.arrays = containers, arrays
 
 
-Call = tuple[list[Any], Structure, Given, Any]
-"""The leaves of a call, their structure, the tensors among them, and the key that alike calls share."""
+class Call(NamedTuple):
+    """The leaves of a call, their structure, the tensors among them, and the key that alike calls share."""
+
+    leaves: list[Any]
+    structure: Structure
+    tensors: Given
+    key: Any
 
 
 def _parts(bounds: slice) -> tuple[Any, Any, Any]:
@@ -163,7 +168,8 @@ class Signatures:
                 kinds.append((Static, leaf))
             else:
                 raise self._not_plain(leaf, self.leaf_names(structure)[index])
-        return leaves, structure, Given(tensors.values(), parts.containers, arrays), (*kinds, *_modes())
+        found = Given(tensors.values(), parts.containers, arrays)
+        return Call(leaves, structure, found, (*kinds, *_modes()))
 
     def _type_of(self, tensor: Tensor) -> Any:
         """NumPy's type of a tensor's elements; a value on a device is copied, unless the backend takes it there."""

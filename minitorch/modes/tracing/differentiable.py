@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from ...errors import AutogradError
 from ...graph import Graph
 from ...interpreters import Callback, concrete, current_staging, is_grad_enabled
 from ...ir import INPUT, Node, Spec, user_source
-from ...passes import Pass
 from ...primitives import constant, reshape
 from ...tensor import Remote, Tensor
 from .callbacks import Callbacks
@@ -22,7 +20,7 @@ from .effects import Effects
 from .recording import CallStaging, Program, replay
 
 if TYPE_CHECKING:
-    from ...compiler.scheduling.schedules.choice import Own
+    from .options import Options
 
 Array = np.ndarray[Any, Any]
 
@@ -143,19 +141,14 @@ class Differentiable:
         forward: Graph,
         untaped: Container[Node],
         effects: Effects,
-        backend: str,
-        passes: Sequence[Pass] | None,
-        check: bool | str | Path = False,
-        own: Own | None = None,
+        options: Options,
     ) -> None:
         self.recorded = recorded
         self.forward = forward
         self.untaped = untaped
         graph, callbacks = _detached(recorded, forward.name)
-        self.program = Program(graph, backend, passes, check=check, own=own)
-        self.callbacks: Callbacks | None = None
-        if callbacks:
-            self.callbacks = Callbacks(graph.inputs, callbacks, graph.name, lambda each: Program(each, backend, passes))
+        self.program = Program(graph, options)
+        self.callbacks = Callbacks(graph.inputs, callbacks, graph.name, options.unwatched) if callbacks else None
         places = {id(node): place for place, node in enumerate(forward.inputs)}
         self._read = [places[id(node)] for node in recorded.read]
         self._effects = effects

@@ -20,6 +20,7 @@ from .recording import Program
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
     from .breakeven import BreakEven
+    from .options import Request
 
 MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
 WIDTH = 100  # characters in a line; a notebook breaks longer ones within words
@@ -86,11 +87,9 @@ class SignatureReport:
     around: Callable[[], float] = field(default=float, repr=False, compare=False)
 
     @classmethod
-    def of_call(
-        cls, names: Sequence[str], leaves: Sequence[Any], structure: Structure, grad_enabled: bool
-    ) -> SignatureReport:
+    def of_call(cls, request: Request, grad_enabled: bool) -> SignatureReport:
         """The report of a call that is about to be traced."""
-        pairs = list(zip(names, leaves, strict=True))
+        pairs = list(zip(request.names, request.leaves, strict=True))
         arguments = {name: leaf.spec if isinstance(leaf, Tensor) else leaf for name, leaf in pairs}
         arguments |= {name: Argued(leaf) for name, leaf in pairs if isinstance(leaf, Module)}
         tensors = [(name, leaf) for name, leaf in pairs if isinstance(leaf, Tensor)]
@@ -105,7 +104,7 @@ class SignatureReport:
             needs_grad=needs,
             leaves=own,
             same=same,
-            structure=structure,
+            structure=request.structure,
             mode=None if handler is None else handler.key,
         )
 

@@ -80,6 +80,8 @@ class Recorded:
     callbacks: list[Callback]
     made: list[Made] = field(default_factory=list)  # the outputs that are more than a tensor with a value
     assigned: Assigned = field(default_factory=Assigned)  # the tensors that are looked up at each call
+    leaked: bool = False  # whether the function keeps traced tensors
+    changed: list[str] = field(default_factory=list)  # the names of what it has changed outside
 
 
 def record(

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Collection, Container, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,14 +30,13 @@ from ...interpreters import (
     span,
 )
 from ...ir import INPUT, Node, Primitive, Spec
-from ...packages import load
-from ...passes import LOWERING, Pass, Run, run_pipeline
+from ...passes import LOWERING, Run, run_pipeline
 from ...tensor import Remote, Tensor, fetched, note_write
 
 if TYPE_CHECKING:
     from ...compiler.kernels.ledger import Ledger
-    from ...compiler.scheduling.schedules.choice import Own
     from ..guards.running import Profile
+    from .options import Options
 
 Array = np.ndarray[Any, Any]
 
@@ -49,41 +47,39 @@ class Program:
     Args:
         updates: outputs that replace an input, by position, each with the position of the input.
         donated: positions of inputs that are unusable after a call.
-        check: run it in shadow mode (see `minitorch_checking.shadow`); the folder for a reproducer can be given.
-        own: the user's own schedules, for backends that have schedules.
 
     Attributes:
         graph: as recorded.
         updates, donated: as given.
         pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
         compiled: the backend's executable.
-        execute: the executable, or that with its shadow.
+        execute: the executable, or what the policy of the options makes of it.
         run: the same, but with values that stay on the backend's device, if it has one of its own.
+        takes_devices: whether `run` takes and gives values on a device.
     """
 
     def __init__(
         self,
         graph: Graph,
-        backend: str,
-        passes: Sequence[Pass] | None = None,
+        options: Options,
         updates: Mapping[int, int] | None = None,
         donated: Collection[int] = (),
-        check: bool | str | Path = False,
-        own: Own | None = None,
     ) -> None:
         start = time.perf_counter()
         self.graph = graph
-        self.backend = backend
+        self.backend = backend = options.backend
         self.updates, self.donated = updates or {}, donated
         with span("passes", graph.name):
-            self.pipeline: Run = run_pipeline(graph, backends.passes_for(backend) if passes is None else passes)
+            passes = backends.passes_for(backend) if options.passes is None else options.passes
+            self.pipeline: Run = run_pipeline(graph, passes)
         with span("compile", graph.name):
-            options = {"own": own} if own else {}
-            self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **options)
-        self.execute: backends.Executable = self.compiled
-        if check:
-            self.execute = load("minitorch_checking.shadow").Shadowed(self, None if check is True else check)
-        self.run: backends.Executable = self.execute if check else getattr(self.compiled, "on_device", self.execute)
+            own = {"own": options.own} if options.own else {}
+            self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **own)
+        self.execute = options.policy.executable(self)
+        self.run: backends.Executable = self.execute
+        if self.execute is self.compiled:
+            self.run = getattr(self.compiled, "on_device", self.execute)
+        self.takes_devices = self.run is not self.execute
         self._compile_time = time.perf_counter() - start
 
     def __reduce__(self) -> Any:
@@ -97,11 +93,6 @@ class Program:
         """Seconds that passes and backend took so far. A backend may compile in the first call (`backends.xla`)."""
         own: float = getattr(self.compiled, "compile_time", 0.0)
         return self._compile_time + own
-
-    @property
-    def takes_devices(self) -> bool:
-        """Whether `run` takes and gives values on a device."""
-        return self.run is not self.execute
 
     def values(self, tensors: Sequence[Tensor]) -> list[Any]:
         """The values of tensors for `run`: those on a device are copied, unless it computes there."""

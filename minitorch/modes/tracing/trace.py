@@ -10,21 +10,17 @@ become further outputs of the first (`differentiable`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...graph import Graph
 from ...interpreters import Captured, span
 from ...ir import Shape
 from ...nn import Module
-from ...packages import load
-from ...passes import Pass
 from ...tensor import Tensor, fetched
 from ...tree import Structure
 from ..guards import surroundings
 from ..guards.kinds import MOST_BYTES
-from ..guards.leaks import leak, warn_of_leaks
 from ..guards.naming import Names
 from ..guards.observed import Observed
 from ..guards.watch import Watch
@@ -32,68 +28,28 @@ from ..objects.outcome import Outcome
 from ..objects.places import Places
 from ..objects.roles import Argument
 from .callbacks import Callbacks
-from .constants import (
-    Constants,
-    refuse_changes,
-    refuse_effects,
-    refuse_leaks,
-    refuse_outcome,
-    refuse_results,
-    refuse_training,
-)
 from .differentiable import Differentiable
 from .effects import Effects
 from .explain import SignatureReport
+from .options import Options, Request
 from .recorded import Recorded, record
 from .recording import CallStaging, Program
 from .traced import TakingTurns, Traced
 
-if TYPE_CHECKING:
-    from ...compiler.scheduling.schedules.choice import Own
 
-
-def trace(
-    function: Callable[..., Any],
-    leaves: list[Any],
-    structure: Structure,
-    names: list[str],
-    backend: str,
-    passes: Sequence[Pass] | None,
-    donated: Mapping[int, str],
-    report: SignatureReport,
-    check: bool | str | Path = False,
-    own: Own | None = None,
-    constants: Constants | None = None,
-) -> Traced:
-    """Run a function once with stand-ins for its tensors, and compile the recorded graph.
-
-    Args:
-        leaves, structure: the arguments ``(args, kwargs)``, taken apart.
-        names: a name for each leaf.
-        donated: the places of the tensors whose memory may be used for the results, with the names of the arguments.
-        report: filled in.
-        check: whether to run in shadow mode.
-        own: the user's own schedules.
-        constants: takes the place of all tensors from outside, and of the guards: the trace is of a frozen function.
-    """
-    start = time.perf_counter()
-    name = surroundings.name(function)
+def trace(request: Request, options: Options, report: SignatureReport) -> Traced:
+    """Run a function once with stand-ins for its tensors, and compile the recorded graph; the report is filled in."""
+    function, leaves, structure, names, donated = request
+    policy, name, start = options.policy, request.name, time.perf_counter()
     with span("trace", name):
-        around = Observed(function, zip(names, leaves, strict=True), libraries=not check)  # which runs the function
+        around = Observed(function, zip(names, leaves, strict=True), policy.sees_libraries)
         staging = CallStaging(name, around.names)
-        staging.keeps_values = constants is not None
+        staging.keeps_values = policy.is_frozen
         reachable = Places(function, [leaf for leaf in leaves if isinstance(leaf, Module) or callable(leaf)])
         try:
-            recorded = record(function, leaves, structure, names, staging, around, constants is not None, reachable)
-            if constants is not None:
-                refuse_leaks(name, leak(staging.made))
-                refuse_outcome(name, recorded.assigned.names(), bool(recorded.outcome.changed))
+            recorded = record(function, leaves, structure, names, staging, around, policy.is_frozen, reachable)
             around.watches += [contents_of(item) for item in dict.fromkeys(staging.known)]
-            leaked = warn_of_leaks(staging.made, name)
-            changed = around.settle(name, warn=not leaked and constants is None)
-            if constants is not None:
-                refuse_changes(name, changed)
-                _bake(recorded, staging, around, constants)
+            policy.accept(request, recorded, staging, around)
         except BaseException:
             reachable.changes()
             reachable.restore()
@@ -104,18 +60,13 @@ def trace(
     updates = recorded.effects.updates if recorded.backward is None else {}
     returned = {leaf.position for leaf in recorded.outcome.leaves if isinstance(leaf, Argument)}
     spare = [] if recorded.backward else [place for place in donated if place not in returned]
-    program = Program(recorded.graph, backend, passes, updates, spare, check, own)
-    callbacks = None
+    program = Program(recorded.graph, options, updates, spare)
+    callbacks = backward = None
     if recorded.callbacks:
-        callbacks = Callbacks(
-            recorded.graph.inputs, recorded.callbacks, name, lambda graph: Program(graph, backend, passes)
-        )
-    backward = None
+        callbacks = Callbacks(recorded.graph.inputs, recorded.callbacks, name, options.unwatched)
     if recorded.backward is not None:
         untaped = frozenset(staging.untaped)
-        backward = Differentiable(
-            recorded.backward, program.graph, untaped, recorded.effects, backend, passes, check, own
-        )
+        backward = Differentiable(recorded.backward, program.graph, untaped, recorded.effects, options)
     captured = staging.captured.values()
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
     report.program, report.backward = program, backward.program if backward else None
@@ -133,27 +84,7 @@ def trace(
     report.written += tuple(recorded.assigned.names())
     kind = TakingTurns if program.takes_devices and updates else Traced
     traced = kind(staging, around, program, recorded, backward, donated, report, callbacks)
-    if check:
-        rehearsal = load("minitorch_checking.rehearsal")
-        refused = rehearsal.changes(changed) if changed else ""
-        if leaked:
-            refused = "it keeps traced tensors outside of itself"
-        if assigned := recorded.assigned.names():
-            refused = f"it assigns a tensor to {assigned[0]}, which cannot be put back"
-        names = [" of ".join(filter(None, outcome)) for outcome in traced.outcomes()]
-        outside = [item.tensor for item in captured]
-        watches = (*around.watches, *around.module_watches)
-        traced.rehearsal = rehearsal.Rehearsal(
-            function,
-            leaves,
-            structure,
-            outside,
-            recorded.effects,
-            recorded.outcome,
-            watches,
-            names,
-            refused,
-        )
+    policy.finish(request, recorded, traced)
     return traced
 
 
@@ -172,8 +103,7 @@ def of_graph(
     results: Structure,
     leaves: list[Any],
     report: SignatureReport,
-    backend: str,
-    passes: Sequence[Pass],
+    options: Options,
     contiguous: Sequence[int],
 ) -> Traced:
     """A graph without effects as if it were the trace of a call.
@@ -182,11 +112,10 @@ def of_graph(
         graph: its inputs are the arguments.
         results, leaves: how the results are nested, with `Output` and `Argument` in place of tensors.
         report: filled in.
-        backend, passes: as for `trace`.
         contiguous: positions of the arguments that have to be contiguous.
     """
     staging, around = CallStaging(graph.name, {}), Observed(None)
-    program = Program(graph, backend, passes)
+    program = Program(graph, options)
     report.program = program
     report.nodes_traced, report.nodes = graph.count().total(), program.pipeline.graph.count().total()
     layouts: list[tuple[int, Shape | None]] = [(place, None) for place in contiguous]
@@ -195,28 +124,13 @@ def of_graph(
     return Traced(staging, around, program, recorded, None, {}, report, None)
 
 
-def _bake(recorded: Recorded, staging: CallStaging, around: Observed, constants: Constants) -> None:
-    """Put constants in the place of all tensors from outside, and no guards in that of guards."""
-    captured, gradients = list(staging.captured.values()), any(owner is not None for owner in recorded.owners)
-    names = {id(item.tensor): str(item.input.params["name"]) for item in captured}
-    refuse_training(constants.name, staging.calls, around)
-    refuse_results(constants.name, recorded.outcome.leaves)
-    refuse_effects(constants.name, recorded.graph, recorded.effects, gradients, names)
-    recorded.graph, recorded.callbacks = constants.bake(recorded.graph, captured, recorded.callbacks)
-    recorded.owners, recorded.guards = [], []
-    staging.captured.clear()
-    constants.watch(around)
-
-
-def names_of(
-    function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], graph: Graph
-) -> Names:
+def names_of(request: Request, graph: Graph) -> Names:
     """The variables of a function that hold the values of its graph, found by another trace.
 
     Args:
-        leaves, structure, names: as for `trace`.
         graph: as it was traced before. If the new trace differs, nothing is known of the variables.
     """
+    function, leaves, structure, names, _ = request
     around = Observed(function, zip(names, leaves, strict=True))
     staging, reachable = CallStaging(surroundings.name(function), around.names), Places(function, leaves)
     found = Names()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -29,10 +29,10 @@ from .recorded import Recorded, kind_of, kind_text
 from .recording import CallStaging, Program, are_apart, grad_of, replay
 
 if TYPE_CHECKING:
-    from minitorch_checking.rehearsal import Rehearsal
-    from minitorch_checking.shadow import Report
-
     from .scopes import Nesting
+
+
+_needs_of, _value_of = attrgetter("_requires_grad"), attrgetter("_value")  # faster than a comprehension
 
 
 class Traced:
@@ -84,7 +84,7 @@ class Traced:
         self._may_overwrite = False  # whether targets may be overwritten while the graph runs
         program.keep(self._outside)
         self._look_at(program.values(self._outside))
-        self.rehearsal: Rehearsal | None = None  # in shadow mode
+        self.before: Callable[[Sequence[Tensor]], Executable] | None = None  # called before a call, gives what runs it
 
     # Whether the graph still describes the function -----------------------------------------------------------
 
@@ -92,18 +92,19 @@ class Traced:
         """Whether all guards besides the signature hold."""
         if self._assigns and not self._assigned.is_settled() and not self._follow():
             return False
-        if not self._watches.hold() and not self._follow():
+        if self._watches and not self._watches.hold() and not self._follow():
             return False
         if self._module_changes != Module.changes + LeafHooks.changes and not self._modules_are_current():
             return False
         if self._hook_changes != LeafHooks.changes and not self._hooks_are_current():
             return False
-        if [tensor._requires_grad for tensor in self._outside] != self._needs:
-            return False
-        if not self._are_seen([tensor._value for tensor in self._outside]):
-            self.program.keep(self._outside)
-            if not self._look_at(self.program.values(self._outside)):
+        if self._outside:
+            if list(map(_needs_of, self._outside)) != self._needs:
                 return False
+            if not self._are_seen(list(map(_value_of, self._outside))):
+                self.program.keep(self._outside)
+                if not self._look_at(self.program.values(self._outside)):
+                    return False
         for place, layout in self._layouts:
             if visible_strides(tensors[place]._value) != layout:
                 return False
@@ -154,7 +155,7 @@ class Traced:
 
     def _follow(self) -> bool:
         """Whether all that has changed outside is that places hold other tensors, which are taken from now on."""
-        return self._move(self._assigned.followed((*self._watches, *self._module_watches)))
+        return self._move(self._assigned.followed(self.watches))
 
     def _move(self, moved: Mapping[int, Tensor] | None) -> bool:
         """Take other tensors from outside, given by the `id` of those in their place."""
@@ -181,10 +182,14 @@ class Traced:
         self._hook_changes = changes
         return True
 
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """Watches on the values from outside that are constants of the graph."""
+        return *self._watches, *self._module_watches
+
     def constants_changed(self) -> list[Watch]:
-        """The values from outside that are constants of the graph and have changed."""
-        every = (*self._watches, *self._module_watches)
-        return [watch for watch in every if not watch.holds() and not self._assigned.is_stirred(watch)]
+        """Those that have changed."""
+        return [watch for watch in self.watches if not watch.holds() and not self._assigned.is_stirred(watch)]
 
     def changed(self, tensors: Sequence[Tensor]) -> list[str]:
         """The guards that fail, as text, the name first."""
@@ -214,12 +219,6 @@ class Traced:
                 found.append(f"grad of a {tensor.spec} was {kind_text(before)} and is {kind_text(after)}")
         return found
 
-    def checked(self) -> list[Report]:
-        """The findings of shadow mode in the last call, and in its last backward pass."""
-        programs = [self.program, *([self._differentiable.program] if self._differentiable else ())]
-        reports = [getattr(program.execute, "report", None) for program in programs]
-        return [report for report in reports if report is not None]
-
     @property
     def results(self) -> tuple[Structure, list[Any]]:
         """How the results are nested, with `Output` and `Argument` in place of tensors."""
@@ -231,9 +230,9 @@ class Traced:
         return None if any(seen is not None for _, seen in self._layouts) else [place for place, _ in self._layouts]
 
     @property
-    def captured(self) -> int:
-        """The number of graph inputs that are tensors from outside; they follow the arguments."""
-        return len(self._captured)
+    def captured(self) -> list[Tensor]:
+        """The graph's inputs that are tensors from outside; they follow the arguments."""
+        return [item.tensor for item in self._captured]
 
     def outcomes(self) -> list[tuple[str, str]]:
         """The role of each output: ``"result"``, ``"update"``, ``"gradient"`` or ``"kept"``; and its tensor.
@@ -265,20 +264,20 @@ class Traced:
         Args:
             execute: runs instead of the compiled program.
         """
-        if self.rehearsal is not None and execute is None:
-            execute = self._beside(self.rehearsal, tensors)
+        if self.before is not None and execute is None:
+            execute = self.before(tensors)
         effects = self._effects
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
         inputs = self.inputs(tensors)
-        arrays = [tensor._value for tensor in inputs] if execute is None else list(map(fetched, inputs))
+        arrays = list(map(_value_of if execute is None else fetched, inputs))
         if self._callbacks is not None:
             self._callbacks(arrays)
-        overwrites = self._overwrites(tensors, arrays)
+        overwrites = (self._donated or self._may_overwrite) and self._overwrites(tensors, arrays)
         if self.program.takes_devices:
             effects.forget_memories()  # which hold what the call may take
         values = (execute or self.program.run)(arrays, overwrites)
-        outputs = [Tensor(value) for value in values[: effects.results]]
+        outputs = list(map(Tensor, values[: effects.results]))
         if self._acts:
             for each in self._made:
                 each.put(outputs)
@@ -317,14 +316,9 @@ class Traced:
         result, values = self._outcome.carried_out(leaves, containers)
         if self._assigns:
             is_current = self._module_changes == Module.changes
-            self._move(self._assigned.put(values, (*self._watches, *self._module_watches)))
+            self._move(self._assigned.put(values, self.watches))
             self._module_changes = Module.changes if is_current else -1
         return result
-
-    def _beside(self, rehearsal: Rehearsal, tensors: Sequence[Tensor]) -> Executable:
-        """An executable that compares the compiled program with the function itself, which runs now."""
-        shadowed, rehearsed = self.program.execute, rehearsal(tensors)
-        return lambda arrays, overwrite: shadowed(arrays, overwrite, rehearsed, rehearsal.refused)
 
     def idle(self, tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
         """A function that does everything of a call except the graph; None if a call has effects."""
@@ -347,7 +341,7 @@ class Traced:
 
     def _captured_now(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The captured tensors; of captured gradients, the present ones."""
-        found = [item.tensor for item in self._captured]
+        found = self.captured
         for place, owner in self._gradients:
             found[place] = grad_of(_at(owner, tensors))
         return found
@@ -357,8 +351,6 @@ class Traced:
         if self._donated:
             places = {*self._donated, *self.program.updates.values()}
             return all(tensors[place]._view is None for place in self._donated) and are_apart(arrays, places)
-        if not self._may_overwrite:
-            return False
         return self._effects.is_apart_from([arrays[len(tensors) + place] for place, _ in self._gradients])
 
 

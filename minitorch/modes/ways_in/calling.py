@@ -19,14 +19,15 @@ from ...interpreters import is_grad_enabled, leaked
 from ...interpreters.state import thread
 from ...ir import Node, warn_user
 from ...nn import Module
+from ...packages import load
 from ...passes import Pass
 from ...tensor import Tensor
-from ...tree import Structure
 from ..guards import surroundings
 from ..guards.donation import Names as Donations
-from ..guards.signature import Signatures, key_of_tensors, plain
+from ..guards.signature import Call, Signatures, key_of_tensors, plain
 from ..tracing.explain import SignatureReport, difference
 from ..tracing.kept import Lent
+from ..tracing.options import PLAIN, Options, Policy, Request
 from ..tracing.trace import trace
 from ..tracing.traced import Traced
 
@@ -69,6 +70,7 @@ class Calling(Generic[P, R]):
         self.max_signatures = max_signatures
         self.check = check
         self.schedules = schedules or {}
+        self._policy: Policy = load("minitorch_checking.shadow").Shadow(check) if check else PLAIN
         self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
         self._signatures = Signatures(
@@ -90,62 +92,71 @@ class Calling(Generic[P, R]):
         if call is not None:  # a recording, for example, or a profile
             result: R = call(self, args, kwargs)
             return result
-        traced, tensors, signature = self._find(args, kwargs)
+        traced, found = self._find(args, kwargs)
         if traced is None:
-            traced = self._traced_once(*signature)
+            traced, found = self._traced_once(found), found.tensors
             traced.report.called = True
         traced.report.calls += 1
-        result = traced(tensors)
+        result = traced(found)
         return result
 
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Sequence[Tensor], Any]:
-        """The trace of a call, if there is one, the call's tensors, and its signature, if it was needed."""
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Any]:
+        """Return the trace of a call and the call's tensors; without a trace, None and the call taken apart."""
         usual = None
         if not kwargs and len(args) == self._usual_length:
             usual = key_of_tensors(args)
             for known in self._traced.get(usual, ()):
                 if known.is_current(args):
-                    return known, args, None
-        signature = self._signature(args, kwargs)
-        _, _, tensors, key = signature
-        if usual is not None and usual not in self._traced and key in self._traced:  # values on a device
-            self._traced[usual] = self._traced[key]
-        return self._known(key, tensors), tensors, signature
+                    return known, args
+        call = self._signature(args, kwargs)
+        if usual is not None and usual not in self._traced and call.key in self._traced:  # values on a device
+            self._traced[usual] = self._traced[call.key]
+        traced = self._known(call)
+        return (None, call) if traced is None else (traced, call.tensors)
 
     def inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Tensor]:
-        """The tensors that the compiled graph of a call reads."""
-        traced, tensors, _ = self._find(args, kwargs)
-        return traced.inputs(tensors) if traced else tensors
+        """The tensors that the compiled graph of a call reads; of one without a trace, the arguments."""
+        call = self._signature(args, kwargs)
+        traced = self._known(call)
+        return traced.inputs(call.tensors) if traced else call.tensors
 
     def inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call inside another recording: a part of that."""
         return self.function(*args, **kwargs)
 
-    def _known(self, key: Any, tensors: Sequence[Tensor]) -> Traced | None:
-        for traced in self._traced.get(key, ()):
-            if traced.is_current(tensors):
+    def _known(self, call: Call) -> Traced | None:
+        for traced in self._traced.get(call.key, ()):
+            if traced.is_current(call.tensors):
                 return traced
         return None
 
-    def _traced_once(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
+    def _traced_once(self, call: Call) -> Traced:
         """The trace of a signature; of several threads that need it, one traces."""
         with self._lock:
-            return self._known(key, tensors) or self._trace(leaves, structure, tensors, key)
+            return self._known(call) or self._trace(call)
 
     # Tracing --------------------------------------------------------------------------------------------
 
-    def _trace(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
-        names = self._signatures.leaf_names(structure)
-        for leaf in leaves:
+    @property
+    def _options(self) -> Options:
+        """How traces are compiled."""
+        return Options(self.backend, self.passes, self.schedules, self._policy)
+
+    def _request(self, call: Call) -> Request:
+        """A call as something to trace."""
+        names, donated = self._signatures.leaf_names(call.structure), self._signatures.given_away(*call[:2])
+        return Request(self.function, plain(call.leaves), call.structure, names, donated)
+
+    def _trace(self, call: Call) -> Traced:
+        for leaf in call.leaves:
             if isinstance(leaf, Tensor) and isinstance(leaf._value, Node):  # no compiled call has a key like its
                 raise leaked(leaf)
-        values = plain(leaves)
-        report = SignatureReport.of_call(names, values, structure, is_grad_enabled())
-        report.reason = self._reason(report, tensors, key)
-        donated = self._signatures.given_away(leaves, structure)
-        traced = self._made(values, structure, names, donated, report)
+        request, key = self._request(call), call.key
+        report = SignatureReport.of_call(request, is_grad_enabled())
+        report.reason = self._reason(report, call)
+        traced = self._made(request, report)
         if key not in self._traced:
-            module = next((leaf for leaf in values if isinstance(leaf, Module)), None)
+            module = next((leaf for leaf in request.leaves if isinstance(leaf, Module)), None)
             self._traced[key] = [] if module is None else Lent(module, partial(self._forget, key))
         self._traced[key].append(traced)
         self._reports.append(report)
@@ -159,26 +170,18 @@ class Calling(Generic[P, R]):
         self._traced.pop(key, None)
         self._reports = [each for each in self._reports if not any(each is gone for gone in reports)]
 
-    def _made(
-        self,
-        leaves: list[Any],
-        structure: Structure,
-        names: list[str],
-        donated: dict[int, str],
-        report: SignatureReport,
-    ) -> Traced:
-        """The trace of a call that is taken apart."""
-        options = self.backend, self.passes, donated, report, self.check, self.schedules
-        return trace(self.function, leaves, structure, names, *options)
+    def _made(self, request: Request, report: SignatureReport) -> Traced:
+        """The trace of a call."""
+        return trace(request, self._options, report)
 
-    def _reason(self, report: SignatureReport, tensors: list[Tensor], key: Any) -> str:
+    def _reason(self, report: SignatureReport, call: Call) -> str:
         """The reason for tracing this call, as text."""
         if not self._reports:
             return "the first call"
-        known = list(self._traced.get(key, ()))
+        known = list(self._traced.get(call.key, ()))
         if not known:
             return difference(report, self._reports)
-        nearest = min(reversed(known), key=lambda traced: len(traced.changed(tensors)))
+        nearest = min(reversed(known), key=lambda traced: len(traced.changed(call.tensors)))
         for watch in nearest.constants_changed():
             warn_user(
                 compose(
@@ -188,7 +191,7 @@ class Calling(Generic[P, R]):
                     fix=watch.remedy(),
                 )
             )
-        return "; ".join(nearest.changed(tensors)) or difference(report, self._reports)
+        return "; ".join(nearest.changed(call.tensors)) or difference(report, self._reports)
 
     def _make_room(self, latest: SignatureReport) -> None:
         """Forget the least used signature, and warn once of too many."""

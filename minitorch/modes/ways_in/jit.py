@@ -67,16 +67,16 @@ class Jitted(Looking[P, R]):
         method = getattr(type(instance), self.__name__, None)
         if isinstance(method, Jitted) and method.function is function.__func__:
             return getattr, (instance, self.__name__)
-        return _of, (function, *self._options)
+        return _of, (function, *self._settings)
 
     @property
-    def _options(self) -> tuple[Any, ...]:
+    def _settings(self) -> tuple[Any, ...]:
         names, most = self.static_argnames, self.max_signatures
         return self.backend, self.passes, names, most, self.donate, self.check, self.schedules
 
     def _of(self, function: Callable[..., Any]) -> Jitted[..., Any]:
         """Another function, jitted in the same way."""
-        return _of(function, *self._options)
+        return _of(function, *self._settings)
 
     def with_schedule(self, kernel: Kernel, rewrites: Iterable[Rewrite], nest: int = 0) -> Jitted[..., Any]:
         """The same function, with a schedule of yours for a kernel.

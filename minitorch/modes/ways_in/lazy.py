@@ -21,6 +21,7 @@ from ...interpreters import Staging, Trace, block, current_staging, interpreting
 from ...ir import Node, user_source
 from ...tensor import Tensor, fetched
 from ..tracing.callbacks import Callbacks
+from ..tracing.options import Options
 from ..tracing.recording import Program, are_apart, put, written
 from .history import History
 
@@ -168,7 +169,7 @@ def _program(graph: Graph, backend: str, updates: dict[int, int]) -> tuple[Progr
     found, is_new = _programs.pop(key, None), False
     if found is None:
         graph.verify()
-        found, is_new = Program(graph, backend, updates=updates), True
+        found, is_new = Program(graph, Options(backend), updates), True
     _programs[key] = found
     while len(_programs) > _PROGRAMS_KEPT:
         _programs.popitem(last=False)

@@ -18,10 +18,10 @@ from ...packages import load
 from ...tensor import Tensor, fetched
 from ...tree import unflatten
 from ..guards.naming import Names
-from ..guards.signature import Call, plain
+from ..guards.signature import Call
 from ..tracing.explain import Argued, Explanation, SignatureReport
 from ..tracing.recording import Program
-from ..tracing.trace import names_of, trace
+from ..tracing.trace import names_of
 from ..tracing.traced import Traced
 from .calling import Calling, P, R
 from .stages import Stages
@@ -46,8 +46,7 @@ class Looking(Calling[P, R], Explorable):
         return self._traced_for(self._signature(args, kwargs))
 
     def _traced_for(self, call: Call) -> Traced:
-        leaves, structure, tensors, key = call
-        return self._known(key, tensors) or self._traced_once(leaves, structure, tensors, key)
+        return self._known(call) or self._traced_once(call)
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph as traced for these arguments; nothing but tracing is run."""
@@ -130,7 +129,9 @@ class Looking(Calling[P, R], Explorable):
 
         call = self._signature(args, kwargs)
         traced = self._traced_for(call)
-        found: Hlo = listing_of(traced.program, self.__name__, [tensor._value for tensor in traced.inputs(call[2])])
+        found: Hlo = listing_of(
+            traced.program, self.__name__, [tensor._value for tensor in traced.inputs(call.tensors)]
+        )
         return found
 
     def collectives(self, *args: Any, **kwargs: Any) -> Collectives:
@@ -153,10 +154,9 @@ class Looking(Calling[P, R], Explorable):
 
     def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
         """The trace of a call, its tensors, and the names of its variables."""
-        call = leaves, structure, tensors, _ = self._signature(args, kwargs)
+        call = self._signature(args, kwargs)
         traced = self._traced_for(call)
-        leaf_names = self._signatures.leaf_names(structure)
-        return traced, tensors, names_of(self.function, plain(leaves), structure, leaf_names, traced.program.graph)
+        return traced, call.tensors, names_of(self._request(call), traced.program.graph)
 
     def _kernels(self, traced: Traced) -> dict[Source, tuple[str, ...]]:
         """The kernels that each line is a part of, on backends with kernels."""
@@ -203,9 +203,9 @@ class Looking(Calling[P, R], Explorable):
             >>> program.compiled(arrays)
             [array([2., 2.], dtype=float32)]
         """
-        call = _, _, tensors, _ = self._signature(args, kwargs)
+        call = self._signature(args, kwargs)
         traced = self._traced_for(call)
-        return traced.program, [np.array(fetched(tensor)) for tensor in traced.inputs(tensors)]
+        return traced.program, [np.array(fetched(tensor)) for tensor in traced.inputs(call.tensors)]
 
     def break_even(self, *args: Any, **kwargs: Any) -> BreakEven:
         """After how many calls with these arguments compiling has paid; measured on copies of what the graph reads.
@@ -228,7 +228,7 @@ class Looking(Calling[P, R], Explorable):
         """Seconds of a call outside of its compiled graph, as far as it has no effects."""
         from ..tracing.breakeven import shortest
 
-        traced, tensors, _ = self._find(args, kwargs)
+        traced, tensors = self._find(args, kwargs)
         idle = traced and traced.idle(tensors)
         return shortest(lambda: self._find(args, kwargs)) + (shortest(idle) if idle else 0.0)
 
@@ -259,13 +259,12 @@ class Looking(Calling[P, R], Explorable):
             >>> rows["nothing"].kernels, rows["fusion: shared rows"].kernels, rows["all fusion"].kernels
             (1, 4, 5)
         """
-        leaves, structure, tensors, key = self._signature(args, kwargs)
-        traced = self._known(key, tensors)
+        call = self._signature(args, kwargs)
+        traced = self._known(call)
         if traced is None:
-            names, given = self._signatures.leaf_names(structure), plain(leaves)
-            report = SignatureReport.of_call(names, given, structure, is_grad_enabled())
-            traced = trace(self.function, given, structure, names, self.backend, self.passes, {}, report)
-        arrays = [fetched(tensor) for tensor in traced.inputs(tensors)]
+            request = self._request(call)
+            traced = self._made(request, SignatureReport.of_call(request, is_grad_enabled()))
+        arrays = [fetched(tensor) for tensor in traced.inputs(call.tensors)]
         ablation: Ablation = load("minitorch_checking.ablation").ablate(traced.program, arrays, seconds)
         return ablation
 
@@ -285,7 +284,10 @@ class Looking(Calling[P, R], Explorable):
             <lambda>: as in eager mode
               output 0 f32[2,4]: equal
         """
-        return [report for variants in self._traced.values() for traced in variants for report in traced.checked()]
+        traces = [traced for variants in self._traced.values() for traced in variants]
+        programs = [program for traced in traces for program in (traced.program, traced.report.backward) if program]
+        reports = [getattr(program.execute, "report", None) for program in programs]
+        return [report for report in reports if report is not None]
 
     def explain(self) -> Explanation:
         """Every signature that was traced, the reason, the number of calls, and the result.

@@ -21,6 +21,7 @@ from ...tensor import Tensor, fetched
 from ...tree import flatten, unflatten
 from ..objects.roles import Output
 from ..tracing.callbacks import Callbacks
+from ..tracing.options import Options
 from ..tracing.recording import Program, are_apart, write
 from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for
 from .feeding import as_fed
@@ -209,9 +210,7 @@ class Session(Drawable):
             possible = [each for each in staging.callbacks if absent.isdisjoint(needed_for(each.nodes))]
             inputs = [node for node in staging.placeholders if node not in absent]
             inputs += [item.input for item in staging.captured.values()]
-            self._callbacks[key] = Callbacks(
-                inputs, possible, self.graph.name, lambda graph: Program(graph, self.backend)
-            )
+            self._callbacks[key] = Callbacks(inputs, possible, self.graph.name, Options(self.backend).unwatched)
         arrays = [fed[id(node)] for node in staging.placeholders if id(node) in fed]
         self._callbacks[key]([*arrays, *(fetched(item.tensor) for item in staging.captured.values())])
 
@@ -328,7 +327,7 @@ class _Compiled:
     @cached_property
     def program(self) -> Program:
         """The optimised and compiled graph, made for the first run."""
-        return Program(self.graph, self._backend, updates=self._updates)
+        return Program(self.graph, Options(self._backend), self._updates)
 
     def arguments(self, fed: dict[int, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         """The program's inputs: present values of variables, fed arrays of placeholders."""

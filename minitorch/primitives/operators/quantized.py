@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch import dtypes
-from minitorch.ir import Spec
-
+from ... import dtypes
+from ...ir import Spec
 from .declaring import Array, declare, refuse
 
 _INTEGERS = (dtypes.int8, dtypes.uint8, dtypes.int32)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch import dtypes
-from minitorch.ir import Shape, Spec
-from minitorch.primitives.ordering import argsort
-
+from ... import dtypes
+from ...ir import Shape, Spec
+from ..ordering import argsort
 from .declaring import Array, declare, refuse, widened
 
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.dtypes import BY_NUMPY
-from minitorch.ir import Shape, Spec
-from minitorch.primitives.reductions import lowest
-
+from ...dtypes import BY_NUMPY
+from ...ir import Shape, Spec
+from ..reductions import lowest
 from .declaring import Array, declare, refuse, widened
 
 Pads = tuple[tuple[int, int], ...]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch import dtypes
-from minitorch.ir import Spec
-
+from ... import dtypes
+from ...ir import Spec
 from .declaring import Array, declare, refuse, widened
 
 

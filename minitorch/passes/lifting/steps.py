@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import minitorch_operators as O
-from minitorch import primitives as P
-from minitorch.ir import Node, Primitive
-
+from ... import primitives as P
+from ...ir import Node, Primitive
+from ...primitives import operators as O
 from .matching import Found, either, is_number, operands
 
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.ir import Primitive, Spec
-
+from ...ir import Primitive, Spec
 from .declaring import Array, declare, refuse
 from .functions import logistic
 

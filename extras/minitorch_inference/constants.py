@@ -6,36 +6,41 @@ frozen program if it has results alone: no effects, no random numbers, no module
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from ...autograd.tape import LeafHooks
-from ...errors import TracingError, compose
-from ...graph import Graph
-from ...graph.build import literal
-from ...interpreters import Callback, Captured, Span, made_by
-from ...ir import Node, warn_user
-from ...nn import Module
-from ...tensor import Tensor, fetched
-from ..guards.observed import Observed
-from ..guards.surroundings import follows_training
-from ..guards.watch import Watches
-from ..objects.roles import New
-from .effects import Effects
+from minitorch.autograd.tape import LeafHooks
+from minitorch.errors import TracingError, compose
+from minitorch.graph import Graph
+from minitorch.graph.build import literal
+from minitorch.interpreters import Callback, Captured, made_by
+from minitorch.ir import Node, warn_user
+from minitorch.modes.guards.leaks import leak
+from minitorch.modes.guards.observed import Observed
+from minitorch.modes.guards.surroundings import follows_training
+from minitorch.modes.guards.watch import Watches
+from minitorch.modes.objects.roles import New
+from minitorch.modes.tracing.options import Policy, Request
+from minitorch.modes.tracing.recorded import Recorded
+from minitorch.modes.tracing.recording import CallStaging
+from minitorch.nn import Module
+from minitorch.tensor import Tensor, fetched
 
 AGAIN = "freeze the function again; to have two versions, keep both frozen functions"
 
 
-class Constants:
-    """The constants of a frozen function, and watches on where they come from.
+class Constants(Policy):
+    """The constants of a frozen function, and watches on where they come from, in place of the guards of its traces.
 
     Attributes:
         name: of the function.
         changed: the first change that was noticed, as text; empty if there is none.
     """
+
+    is_frozen = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -77,7 +82,7 @@ class Constants:
         """The tensors, their constants and names, as `keep` takes them."""
         return [(*self._known[id(tensor)], name) for tensor, *_, name in self._versions]
 
-    def bake(
+    def _bake(
         self, graph: Graph, captured: Iterable[Captured], callbacks: Sequence[Callback]
     ) -> tuple[Graph, list[Callback]]:
         """A graph with the constants in place of the inputs for captured tensors, and its callbacks likewise."""
@@ -88,8 +93,18 @@ class Constants:
         found = [Callback(each.function, tuple(islice(rest, len(each.nodes)))) for each in callbacks]
         return Graph(baked.inputs, results, baked.nodes, graph.name), found
 
-    def watch(self, around: Observed) -> None:
-        """Watch what a trace depends on, in place of its guards."""
+    def accept(self, request: Request, recorded: Recorded, staging: CallStaging, around: Observed) -> None:
+        """Refuse a trace with effects; replace tensors from outside by constants, and guards by watches.
+
+        Raises:
+            TracingError: ``MT112``.
+        """
+        for what, why, fix in _refusals(recorded, staging, around, self.name):
+            raise TracingError("MT112", f"{self.name} cannot be frozen: {what}", why=why, fix=fix)
+        captured = list(staging.captured.values())
+        recorded.graph, recorded.callbacks = self._bake(recorded.graph, captured, recorded.callbacks)
+        recorded.owners, recorded.guards = [], []
+        staging.captured.clear()
         self._watches = Watches([*self._watches, *around.watches])
         self._module_watches = Watches([*self._module_watches, *around.module_watches])
         self._modules += around.modules
@@ -152,125 +167,57 @@ class Constants:
             )
 
 
-def _refused(name: str, what: str, why: str, fix: str) -> TracingError:
-    return TracingError("MT112", f"{name} cannot be frozen: {what}", why=why, fix=fix)
+_STATELESS = "a frozen program has results and no effects, so that it can be saved, and run anywhere"
+_STORE = "return the value in place of storing it, and store the result of the call"
 
 
-def refuse_training(name: str, calls: Sequence[Span], around: Observed) -> None:
-    """Refuse a function that has called a module in training, if that module depends on it.
-
-    Raises:
-        TracingError: ``MT112``.
-    """
-    paths = {id(module): path for path, module in _paths(around)}
-    for span in reversed(calls):  # the outer ones come last, the inner ones say it better
+def _refusals(recorded: Recorded, staging: CallStaging, around: Observed, name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield what the function `name` does besides computing results, why that is refused, and a remedy."""
+    found = leak(staging.made)
+    if found is not None:
+        holder, tensor = found
+        yield f"it stores a {tensor.spec}, {made_by(tensor._value)}, outside of itself, in {holder}", _STATELESS, _STORE
+    for place in recorded.assigned.names():
+        yield f"it stores a tensor outside of itself, in {place}", _STATELESS, _STORE
+    if recorded.outcome.changed:
+        yield "it changes a list, dict or another container among its arguments", _STATELESS, _STORE
+    for variable in around.settle(name, warn=False):  # a counter, for example
+        yield (
+            f"it changes `{variable}`",
+            "the value is a constant of the graph, and each signature would have another one",
+            f"return the new value, and assign `{variable}` outside",
+        )
+    paths = {id(inner): path for module, _ in around.modules for path, inner in module.named_modules() if path}
+    for span in reversed(staging.calls):  # the outer ones come last, the inner ones say it better
         module = span.what
         if isinstance(module, Module) and module.training and follows_training(module):
             place = paths.get(id(module), "")
-            raise _refused(
-                name,
+            yield (
                 f"it calls {f'`{place}`, ' if place else ''}a {type(module).__name__} in training mode",
                 "in training it does something else than in evaluation, and a frozen program is for evaluation",
                 "call eval() on the model first",
             )
-
-
-def refuse_results(name: str, leaves: Iterable[Any]) -> None:
-    """Refuse results that would change with what they are: arrays and modules, which no graph computes.
-
-    Raises:
-        TracingError: ``MT112``.
-    """
-    for leaf in leaves:
+    for leaf in recorded.outcome.leaves:
         leaf = leaf.value if isinstance(leaf, New) else leaf
         if isinstance(leaf, (np.ndarray, Module)):
-            raise _refused(
-                name,
+            yield (
                 f"it returns a {type(leaf).__name__}",
                 "that is no value of the graph, and may change after the function was frozen",
                 "return tensors and plain values; mt.tensor(array) makes a constant of an array",
             )
-
-
-def refuse_changes(name: str, changed: Sequence[str]) -> None:
-    """Refuse a function that changes a plain value outside of itself, such as a counter: each signature has another.
-
-    Raises:
-        TracingError: ``MT112``.
-    """
-    if changed:
-        raise _refused(
-            name,
-            f"it changes `{changed[0]}`",
-            "the value is a constant of the graph, and each signature would have another one",
-            f"return the new value, and assign `{changed[0]}` outside",
-        )
-
-
-def refuse_leaks(name: str, found: tuple[str, Tensor] | None) -> None:
-    """Refuse a function that stores a traced value outside of itself, such as a buffer that it assigns.
-
-    Raises:
-        TracingError: ``MT112``.
-    """
-    if found is not None:
-        holder, tensor = found
-        raise _refused(
-            name,
-            f"it stores a {tensor.spec}, {made_by(tensor._value)}, outside of itself, in {holder}",
-            "a frozen program has results and no effects, so that it can be saved, and run anywhere",
-            "return the value in place of storing it, and store the result of the call",
-        )
-
-
-def refuse_outcome(name: str, assigned: Sequence[str], changes_containers: bool) -> None:
-    """Refuse a function that assigns tensors outside of itself, or changes a container that it is given.
-
-    Raises:
-        TracingError: ``MT112``.
-    """
-    if assigned or changes_containers:
-        raise _refused(
-            name,
-            f"it stores a tensor outside of itself, in {assigned[0]}"
-            if assigned
-            else "it changes a list, dict or another container among its arguments",
-            "a frozen program has results and no effects, so that it can be saved, and run anywhere",
-            "return the value in place of storing it, and store the result of the call",
-        )
-
-
-def _paths(around: Observed) -> Iterable[tuple[str, Module]]:
-    for module, _ in around.modules:
-        yield from ((path, inner) for path, inner in module.named_modules() if path)
-
-
-def refuse_effects(name: str, graph: Graph, effects: Effects, reads_gradients: bool, names: Mapping[int, str]) -> None:
-    """Refuse a trace that does more than to compute results.
-
-    Args:
-        names: of the tensors from outside, by `id`.
-
-    Raises:
-        TracingError: ``MT112``.
-    """
-    drawn = next((node for node in graph.nodes if node.primitive.name == "random_bits"), None)
-    if drawn is not None:
-        raise _refused(
-            name,
-            f"it draws random numbers, at {drawn.source}",
-            "every draw moves the state of a generator on, and a frozen program has no state",
-            "draw them outside and pass them as an argument; call eval() on a model with dropout",
-        )
-    written = [
-        str(graph.inputs[where].params["name"]) if isinstance(where, int) else names.get(id(where), "a tensor")
-        for where, _ in effects.writes().values()
-    ]
-    if effects or reads_gradients:
+    graph, effects = recorded.graph, recorded.effects
+    for node in graph.nodes:
+        if node.primitive.name == "random_bits":
+            yield (
+                f"it draws random numbers, at {node.source}",
+                "every draw moves the state of a generator on, and a frozen program has no state",
+                "draw them outside and pass them as an argument; call eval() on a model with dropout",
+            )
+    if effects or any(owner is not None for owner in recorded.owners):
+        names = {id(item.tensor): str(item.input.params["name"]) for item in staging.captured.values()}
+        written = [
+            str(graph.inputs[where].params["name"]) if isinstance(where, int) else names.get(id(where), "a tensor")
+            for where, _ in effects.writes().values()
+        ]
         what = f"it writes to {', '.join(map('`{}`'.format, written))} in place" if written else "it works on gradients"
-        raise _refused(
-            name,
-            what,
-            "a frozen program has results and no effects, so that it can be saved, and run anywhere",
-            "return the new value in place of the write, or use mt.jit",
-        )
+        yield what, _STATELESS, "return the new value in place of the write, or use mt.jit"

@@ -1,1 +1,0 @@
-from minitorch_operators.lifting import *  # noqa: F403
