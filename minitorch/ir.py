@@ -164,7 +164,7 @@ INPUT = Primitive("input", "input", _infer_input, lambda: None, doc="a value giv
 PRIMITIVES: dict[str, Primitive] = {}
 # Primitives that only lowering passes write (`minitorch.passes.LOWERING`), so only graphs that are compiled have them.
 LOWERED: dict[str, Primitive] = {}
-# Operators that only lifting writes (`minitorch.passes.lifting`): compositions as other systems name them.
+# Operators that only lifting writes (`minitorch_operators.lifting`): compositions as other systems name them.
 OPERATORS: dict[str, Primitive] = {}
 
 # The families of pointwise primitives: an element of the result depends on the operands' elements at its index alone.

@@ -19,8 +19,8 @@ from minitorch.dtypes import DType
 from minitorch.graph import Graph, literal
 from minitorch.ir import Node
 from minitorch.passes import run_pipeline
-from minitorch.passes.variation import variation
 from minitorch_inference.affine import AffineFolding, fold_affine
+from minitorch_inference.variation import variation
 from tests.graphs import Array, evaluate_graph
 
 UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}

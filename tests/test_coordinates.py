@@ -16,9 +16,9 @@ from minitorch.interpreters import Staging, interpreting
 from minitorch.ir import Node, Spec
 from minitorch.nn import functional as F
 from minitorch.passes import DEAD_CODE, MOVEMENT
-from minitorch.passes.lifting import LIFTING
-from minitorch.passes.lifting.coordinates import coordinates
 from minitorch.tensor import Tensor
+from minitorch_operators.lifting import LIFTING
+from minitorch_operators.lifting.coordinates import coordinates
 
 
 @settings(deadline=None)

@@ -13,10 +13,10 @@ from minitorch.graph import Graph
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
 from minitorch.nn.recurrence import lstm_step
-from minitorch.passes.lifting import LIFTING, MEANS
-from minitorch.passes.lifting.recurrent import RECURRENCES
-from minitorch.primitives.operators.recurrent import KINDS
 from minitorch.tree import flatten
+from minitorch_operators.lifting import LIFTING, MEANS
+from minitorch_operators.lifting.recurrent import RECURRENCES
+from minitorch_operators.recurrent import KINDS
 from tests.exported import assert_dynamic, assert_same, kinds, run
 from tests.foreign_models import FOLDER
 from tests.test_lifting import FOUND, assert_equal, graph_of

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
+import minitorch_operators as O
 from minitorch import primitives as P
 from minitorch.backends import get
 from minitorch.graph import Graph
@@ -18,9 +19,8 @@ from minitorch.graph.build import apply
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
 from minitorch.passes import run_pipeline
-from minitorch.passes.lifting import LIFTING, RULES, lifted
-from minitorch.primitives import operators as O
-from minitorch.primitives.operators.recurrent import KINDS
+from minitorch_operators.lifting import LIFTING, RULES, lifted
+from minitorch_operators.recurrent import KINDS
 from tests.cases import CASES
 from tests.graphs import arrays_for, assert_close, evaluate_graph, graphs
 

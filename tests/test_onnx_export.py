@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
+import minitorch_operators as operators
 from benchmarks.cases import CASES as BENCHMARKS
 from benchmarks.digits import cnn
 from benchmarks.libraries import Minitorch
@@ -25,7 +26,6 @@ from minitorch.errors import TranslationError
 from minitorch.graph import Graph
 from minitorch.ir import OPERATORS, PRIMITIVES
 from minitorch.nn import functional as F
-from minitorch.primitives import operators
 from minitorch_onnx.writing.model import ROWS, Interface, model_of
 from tests import onnx_models
 from tests.cases import CASES

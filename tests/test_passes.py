@@ -29,7 +29,7 @@ from minitorch.passes import (
 )
 from minitorch.passes.algebra import EXACT
 from minitorch.passes.constant_folding import MOST_ELEMENTS
-from minitorch.passes.positions import POSITIONS
+from minitorch_onnx.tracing.positions import POSITIONS
 from tests.graphs import MOVEMENTS, arrays_for, evaluate_graph, graphs, same_bits, special_values
 
 PASSES = tuple(dict.fromkeys(DEFAULT))

@@ -11,8 +11,8 @@ from minitorch import primitives as P
 from minitorch.graph import Graph
 from minitorch.ir import INPUT, Node
 from minitorch.passes import DEFAULT, lowered, run_pipeline
-from minitorch.passes import variation as module
-from minitorch.passes.variation import reshape_groups, variation
+from minitorch_inference import variation as module
+from minitorch_inference.variation import reshape_groups, variation
 from tests.graphs import MOVEMENTS, Array, arrays_for, assert_close, evaluate_graph, graphs, same_bits
 
 

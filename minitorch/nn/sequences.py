@@ -17,6 +17,7 @@ from ..functional.creation import zeros
 from ..functional.operands import require_tensor
 from ..functional.parts import unbind
 from ..functional.shaping import flatten, squeeze, transpose, unsqueeze
+from ..packages import load
 from ..sizes import is_symbolic
 from ..tensor import Tensor
 from . import functional as F
@@ -128,8 +129,7 @@ class Recurrent(Module):
 
     def _operator(self, x: Tensor, given: Sequence[Tensor], directions: int) -> tuple[Tensor, list[State]]:
         """One layer over a sequence of symbolic length: its hidden states, and the last states of each direction."""
-        from ..primitives.operators import recurrent
-
+        recurrent = load("minitorch_operators.recurrent")
         operator, reverse = getattr(recurrent, self.mode.lower()), (False, True)[:directions]
         hs, *last = [
             operator(x, *given, reverse=reverse, gives=gives) for gives in recurrent.RESULTS[: len(self.sizes) + 1]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+import minitorch_operators as O
 from minitorch import primitives as P
 from minitorch.dtypes import float32
 from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.ir import Node, Spec
 from minitorch.primitives import constant
-from minitorch.primitives import operators as O
 
 from ..blanking import Blank, Case
 

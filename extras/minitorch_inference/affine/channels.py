@@ -20,8 +20,8 @@ import numpy as np
 
 from minitorch import primitives as P
 from minitorch.ir import Node, Primitive, Shape
-from minitorch.passes.variation import Axes, reshape_groups
 from minitorch.primitives.movement import inverse_permutation
+from minitorch_inference.variation import Axes, reshape_groups
 
 Array = np.ndarray[Any, Any]
 Rule = Callable[[Array, Node], Array | None]

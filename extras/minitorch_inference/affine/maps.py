@@ -22,7 +22,7 @@ from minitorch.graph.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.ir import POINTWISE, Node, Primitive, Source, Spec
 from minitorch.passes.constant_folding import literal_of
-from minitorch.passes.variation import Variation, variation
+from minitorch_inference.variation import Variation, variation
 
 from .channels import FORWARD, Array, narrowed
 

@@ -32,14 +32,14 @@ from minitorch.modes.ways_in.looking import Looking
 from minitorch.nn import Module, Parameter
 from minitorch.passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from minitorch.passes.algebra import RECIPROCALS
-from minitorch.passes.lifting import LIFTING, MEANS
-from minitorch.passes.lifting.recurrent import RECURRENCES
 from minitorch.passes.pipeline import table_pass
-from minitorch.passes.positions import POSITIONS
 from minitorch.sizes import Guards, UndecidedError
 from minitorch.tensor import Tensor
 from minitorch.tree import Structure
 from minitorch_inference.frozen import Frozen
+from minitorch_onnx.tracing.positions import POSITIONS
+from minitorch_operators.lifting import LIFTING, MEANS
+from minitorch_operators.lifting.recurrent import RECURRENCES
 
 from ..common import DEFAULT_OPSET, FIRST_OPSET, newest_opset
 from ..writing.files import write

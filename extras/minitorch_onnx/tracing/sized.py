@@ -12,8 +12,8 @@ from minitorch.errors import TranslationError
 from minitorch.graph import Graph
 from minitorch.ir import Node, Primitive, Source, Spec
 from minitorch.modes.tracing.recording import CallStaging
-from minitorch.primitives.operators import size
 from minitorch.sizes import Guard, Guards, is_symbolic
+from minitorch_operators import size
 
 Array = np.ndarray[Any, Any]
 

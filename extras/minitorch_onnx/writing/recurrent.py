@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node
-from minitorch.primitives.operators.recurrent import RESULTS, taken_apart
+from minitorch_operators.recurrent import RESULTS, taken_apart
 
 from .building import Building, Row
 

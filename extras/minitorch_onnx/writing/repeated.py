@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from minitorch.ir import Node, Shape
 from minitorch.primitives import dot, expand, reshape
-from minitorch.primitives.operators import attention
 from minitorch.sizes import same
+from minitorch_operators import attention
 
 from .attention import is_native
 from .building import Building

@@ -28,7 +28,7 @@ from minitorch.graph.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.ir import INPUT, Node, Shape, Spec
 from minitorch.passes.intervals import interval, of_type
-from minitorch.passes.variation import RULES, variation
+from minitorch_inference.variation import RULES, variation
 
 BYTES = (uint8, int8)
 

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+import minitorch_operators as O
 from minitorch.dtypes import BY_NUMPY
 from minitorch.graph import Graph
 from minitorch.ir import Node, Shape
-from minitorch.passes.lifting import lifted, sliding
-from minitorch.passes.lifting.matching import Found
-from minitorch.primitives import operators as O
 from minitorch.primitives.reductions import lowest
+from minitorch_operators.lifting import lifted, sliding
+from minitorch_operators.lifting.matching import Found
 
 from .elementwise import Rule, in_float32
 

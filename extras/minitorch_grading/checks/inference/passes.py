@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+import minitorch_operators as O
 from minitorch import primitives as P
 from minitorch.dtypes import float32
 from minitorch.graph import Graph, apply, evaluate, input_node
 from minitorch.ir import Node, Spec
-from minitorch.primitives import operators as O
 
 from ...asks import inference as asks
 from ...asks.inference import numbers, stored

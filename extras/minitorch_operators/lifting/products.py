@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import dtypes
-from ... import primitives as P
-from ...dtypes import DType
-from ...graph.build import apply, literal
-from ...graph.values import is_splat
-from ...ir import Node, Spec
-from ...primitives import operators as O
-from ..constant_folding import fold
+import minitorch_operators as O
+from minitorch import dtypes
+from minitorch import primitives as P
+from minitorch.dtypes import DType
+from minitorch.graph.build import apply, literal
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node, Spec
+from minitorch.passes.constant_folding import fold
+
 from .matching import Found, before_expand, either, is_number, last, operands, plus
 
 

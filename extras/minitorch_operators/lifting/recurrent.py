@@ -16,15 +16,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ... import dtypes
-from ... import primitives as P
-from ...graph import Graph
-from ...graph.build import apply, literal, topological_order, with_inputs
-from ...ir import INPUT, Node, Spec
-from ...primitives import operators as O
-from ..dead_code import DEAD_CODE
-from ..movement import MOVEMENT
-from ..pipeline import Pass
+import minitorch_operators as O
+from minitorch import dtypes
+from minitorch import primitives as P
+from minitorch.graph import Graph
+from minitorch.graph.build import apply, literal, topological_order, with_inputs
+from minitorch.ir import INPUT, Node, Spec
+from minitorch.passes.dead_code import DEAD_CODE
+from minitorch.passes.movement import MOVEMENT
+from minitorch.passes.pipeline import Pass
+
 from .matching import Found, before_expand, either, is_number, operands
 from .steps import Step, steps_of
 

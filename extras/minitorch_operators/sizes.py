@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import DType
-from ...ir import Shape, Spec
-from ...sizes import hint_of
+from minitorch.dtypes import DType
+from minitorch.ir import Shape, Spec
+from minitorch.sizes import hint_of
+
 from .declaring import Array, declare
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...ir import Shape, Spec
-from ..ordering import argsort
+from minitorch import dtypes
+from minitorch.ir import Shape, Spec
+from minitorch.primitives.ordering import argsort
+
 from .declaring import Array, declare, refuse, widened
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...ir import Primitive, Spec
-from ..erf import erf
+from minitorch import dtypes
+from minitorch.ir import Primitive, Spec
+from minitorch.primitives.erf import erf
+
 from .declaring import Array, declare, refuse, widened
 
 

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import primitives as P
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import POINTWISE, Node, Primitive, Shape
-from ..primitives.contract import labels_of
+from minitorch import primitives as P
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import POINTWISE, Node, Primitive, Shape
+from minitorch.primitives.contract import labels_of
 
 Axes = frozenset[int]
 NONE: Axes = frozenset()

@@ -1,6 +1,6 @@
 """Operators: compositions of primitives as one node, under the names by which other systems know them.
 
-`ir.OPERATORS` is the table. Only lifting writes them (`minitorch.passes.lifting`), on the way to ONNX and XLA. Each has
+`ir.OPERATORS` is the table. Only lifting writes them (`lifting`), on the way to ONNX and XLA. Each has
 a rule of shapes and a definition in NumPy, so that a lifted graph can be interpreted, and compared with the graph that
 it was lifted from. None has a gradient: a graph is differentiated before it is lifted.
 """

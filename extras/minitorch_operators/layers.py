@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import BY_NUMPY
-from ...ir import Shape, Spec
-from ..reductions import lowest
+from minitorch.dtypes import BY_NUMPY
+from minitorch.ir import Shape, Spec
+from minitorch.primitives.reductions import lowest
+
 from .declaring import Array, declare, refuse, widened
 
 Pads = tuple[tuple[int, int], ...]

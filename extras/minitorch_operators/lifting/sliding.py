@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ... import primitives as P
-from ...graph.build import apply, literal
-from ...graph.values import is_splat
-from ...ir import Node, Shape
-from ...primitives import operators as O
-from ...primitives.contraction import BYTES
-from ...primitives.operators.layers import Pads, places
-from ...primitives.reductions import lowest
-from ...sizes import is_symbolic, larger
+import minitorch_operators as O
+from minitorch import primitives as P
+from minitorch.graph.build import apply, literal
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node, Shape
+from minitorch.primitives.contraction import BYTES
+from minitorch.primitives.reductions import lowest
+from minitorch.sizes import is_symbolic, larger
+
+from ..layers import Pads, places
 from .coordinates import Coordinates, chain_of, coordinates
 from .matching import Found, channel_vector, either, scaled_sum
 

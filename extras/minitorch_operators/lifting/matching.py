@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ... import primitives as P
-from ...dtypes import stored
-from ...graph.values import is_splat
-from ...ir import Node
-from ...primitives import operators as O
-from ...sizes import is_symbolic, same
+import minitorch_operators as O
+from minitorch import primitives as P
+from minitorch.dtypes import stored
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node
+from minitorch.sizes import is_symbolic, same
 
 Found = Node | None
 

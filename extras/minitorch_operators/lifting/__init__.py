@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from ...graph import Graph
-from ...graph.build import topological_order, with_inputs
-from ...ir import INPUT, Node
-from ...sizes import UndecidedError
-from ..dead_code import DEAD_CODE
-from ..pipeline import Pass
+from minitorch.graph import Graph
+from minitorch.graph.build import topological_order, with_inputs
+from minitorch.ir import INPUT, Node
+from minitorch.passes.dead_code import DEAD_CODE
+from minitorch.passes.pipeline import Pass
+from minitorch.sizes import UndecidedError
+
 from . import activations, attention, choices, groups, pointwise, products, sliding
 from .matching import Found
 

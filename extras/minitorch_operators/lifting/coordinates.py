@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ... import primitives as P
-from ...ir import Node, Shape
-from ...primitives.movement import taken
-from ...sizes import larger, smaller
+from minitorch import primitives as P
+from minitorch.ir import Node, Shape
+from minitorch.primitives.movement import taken
+from minitorch.sizes import larger, smaller
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ... import primitives as P
-from ...ir import Node, Primitive
-from ...primitives import operators as O
+import minitorch_operators as O
+from minitorch import primitives as P
+from minitorch.ir import Node, Primitive
+
 from .matching import Found, either, is_number, operands
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 
-from ... import dtypes
-from ... import primitives as P
-from ...graph.build import apply
-from ...ir import Node
-from ...primitives import operators as O
+import minitorch_operators as O
+from minitorch import dtypes
+from minitorch import primitives as P
+from minitorch.graph.build import apply
+from minitorch.ir import Node
+
 from .matching import Found, either, is_number, number_of, operands, plus
 
 _FAR = 20.0  # from here on, log(1 + e**x) is x in float32

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ... import primitives as P
-from ...graph.build import apply
-from ...ir import Node
-from ...primitives import operators as O
+import minitorch_operators as O
+from minitorch import primitives as P
+from minitorch.graph.build import apply
+from minitorch.ir import Node
+
 from .matching import Found, channel_vector, either
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph.build import literal, with_inputs
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import Node
-from ..primitives import iota
-from .constant_folding import MOST_ELEMENTS, fold
-from .dead_code import DEAD_CODE
-from .pipeline import Pass
+from minitorch.graph.build import literal, with_inputs
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node
+from minitorch.passes.constant_folding import MOST_ELEMENTS, fold
+from minitorch.passes.dead_code import DEAD_CODE
+from minitorch.passes.pipeline import Pass
+from minitorch.primitives import iota
 
 
 def fold_positions(graph: Graph) -> Graph:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import dtypes
-from ...ir import Spec
+from minitorch import dtypes
+from minitorch.ir import Spec
+
 from .declaring import Array, declare, refuse
 
 _INTEGERS = (dtypes.int8, dtypes.uint8, dtypes.int32)

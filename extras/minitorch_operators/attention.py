@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import dtypes
-from ...ir import Spec
+from minitorch import dtypes
+from minitorch.ir import Spec
+
 from .declaring import Array, declare, refuse, widened
 
 

@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import ShapeError
-from ...ir import OPERATORS, Primitive, Spec
+from minitorch.errors import ShapeError
+from minitorch.ir import OPERATORS, Primitive, Spec
 
 Array = np.ndarray[Any, Any]
 NARROW = 2  # bytes of the floats that are computed in float32

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ... import primitives as P
-from ...graph.build import apply, literal
-from ...ir import Node, Shape
-from ...primitives import operators as O
+import minitorch_operators as O
+from minitorch import primitives as P
+from minitorch.graph.build import apply, literal
+from minitorch.ir import Node, Shape
+
 from .matching import Found, before_expand, is_number, kept, number_of, operands, scaled_sum
 
 

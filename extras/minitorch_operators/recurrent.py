@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Primitive, Spec
+from minitorch.ir import Primitive, Spec
+
 from .declaring import Array, declare, refuse
 from .functions import logistic
 
