@@ -10,8 +10,7 @@ import math
 from importlib import import_module
 from typing import Any
 
-from . import amp, autograd, backends, dtypes, errors, functional, nn, optim, passes, primitives
-from .amp import autocast, get_autocast_dtype, is_autocast_enabled
+from . import autograd, backends, dtypes, errors, functional, nn, optim, passes, primitives
 from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
 from .autograd.transforms import grad
 from .backends import get_num_threads, set_num_threads
@@ -50,8 +49,11 @@ globals().update(FUNCTIONS)
 # Names that a program may do without, with the module that each is loaded from when it is first used.
 _LATER = {
     "Frozen": "minitorch_inference.frozen",
+    "autocast": "minitorch_amp",
     "data": "minitorch.data",
     "freeze": "minitorch_inference.frozen",
+    "get_autocast_dtype": "minitorch_amp",
+    "is_autocast_enabled": "minitorch_amp",
     "load": "minitorch_checkpoints.checkpoints",
     "load_frozen": "minitorch_inference.frozen_graph",
     "machine": "minitorch_profiler",

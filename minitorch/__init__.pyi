@@ -4,10 +4,14 @@
 import builtins
 from typing import Any
 
+import minitorch_amp as amp
 import minitorch_checkpoints as export
 import minitorch_inspect as inspect
 import minitorch_profiler as profiler
 import minitorch_quantization as quantization
+from minitorch_amp.autocast_mode import autocast as autocast
+from minitorch_amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from minitorch_amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from minitorch_checking import debug as debug
 from minitorch_checkpoints.checkpoints.loading import load as load
 from minitorch_checkpoints.checkpoints.writing import save as save
@@ -18,7 +22,6 @@ from minitorch_profiler.machines import machine as machine
 from minitorch_profiler.profile import profile as profile
 from minitorch_xla import sharding as sharding
 
-from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
 from . import data as data
@@ -29,9 +32,6 @@ from . import nn as nn
 from . import optim as optim
 from . import passes as passes
 from . import primitives as primitives
-from .amp.autocast_mode import autocast as autocast
-from .amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
-from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled

@@ -17,6 +17,7 @@ from typing import Any
 
 ENGINE = __name__.partition(".")[0]
 BESIDE = {  # public names of modules, from `minitorch` on
+    "amp": "minitorch_amp",
     "classroom": "minitorch_grading",
     "course": "minitorch_course",
     "debug": "minitorch_checking.debug",
@@ -32,6 +33,7 @@ BESIDE = {  # public names of modules, from `minitorch` on
 }
 PACKAGES = (
     ENGINE,
+    "minitorch_amp",
     "minitorch_checking",
     "minitorch_checkpoints",
     "minitorch_course",

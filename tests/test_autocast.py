@@ -11,10 +11,10 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
-from minitorch.amp.autocast_mode import FULL, LOWER
 from minitorch.errors import DeviceError
 from minitorch.interpreters import HANDLED, observing
-from minitorch.passes.attention import attentions
+from minitorch_amp.attention import attentions
+from minitorch_amp.autocast_mode import FULL, LOWER
 from tests import autocasts
 from tests.mixed import MODELS, model_and_data, random_network
 from tests.records import read

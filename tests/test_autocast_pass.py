@@ -13,8 +13,9 @@ import minitorch.nn.functional as F
 from minitorch import primitives as P
 from minitorch import quantization as q
 from minitorch.errors import DTypeError
-from minitorch.passes import DEFAULT, LOWERING, mixed_precision
-from minitorch.passes.attention import attentions
+from minitorch.passes import DEFAULT, LOWERING
+from minitorch_amp import mixed_precision
+from minitorch_amp.attention import attentions
 from tests.mixed import MODELS, model_and_data, random_network
 
 LOWER = pytest.mark.parametrize("dtype", [mt.bfloat16, mt.float16], ids=str)

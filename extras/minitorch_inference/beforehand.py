@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from minitorch.amp.autocast_mode import Autocast
 from minitorch.graph import Graph
 from minitorch.graph.cost import costs, in_units
 from minitorch.graph.values import is_splat
@@ -14,6 +13,7 @@ from minitorch.ir import Node, Source
 from minitorch.modes.tracing.explain import MOST_KERNELS, SignatureReport, counted
 from minitorch.modes.tracing.recording import Program
 from minitorch.primitives import constant
+from minitorch_amp.autocast_mode import Autocast
 
 from .affine import AFFINE_FOLDING, fold_affine
 from .affine.decisions import Decision

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from minitorch import backends
-from minitorch.amp.autocast_mode import Autocast, Casting, current_autocast
 from minitorch.errors import ArgumentError
 from minitorch.interpreters import (
     Handler,
@@ -38,6 +37,7 @@ from minitorch.modes.ways_in.looking import Looking
 from minitorch.passes import DEFAULT, INTEGER_PRODUCTS, Pass
 from minitorch.tensor import Tensor
 from minitorch.tree import flatten, unflatten
+from minitorch_amp.autocast_mode import Autocast, Casting, current_autocast
 from minitorch_inference.beforehand import Beforehand, Frozenness
 
 from .constants import Constants

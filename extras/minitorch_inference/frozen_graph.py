@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch import backends
-from minitorch.amp.autocast_mode import Autocast
 from minitorch.errors import ShapeError
 from minitorch.graph import Graph
 from minitorch.ir import Spec
@@ -27,6 +26,7 @@ from minitorch.modes.tracing.traced import Traced
 from minitorch.passes import Pass
 from minitorch.tensor import Tensor
 from minitorch.tree import flatten, unflatten
+from minitorch_amp.autocast_mode import Autocast
 from minitorch_inference.beforehand import Beforehand, constant_bytes
 
 from . import layouts, origins, programs

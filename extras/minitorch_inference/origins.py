@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minitorch.amp.autocast_mode import Autocast
 from minitorch.dtypes import bfloat16, float16
 from minitorch.ir import Source
+from minitorch_amp.autocast_mode import Autocast
 from minitorch_inference.affine.decisions import Decision
 from minitorch_inference.beforehand import Beforehand, Line
 

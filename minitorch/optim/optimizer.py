@@ -18,11 +18,12 @@ from ..packages import is_own
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
 from .group import ParamGroup
+from .stateful import Stateful
 
 State = dict[str, Tensor]
 
 
-class Optimizer:
+class Optimizer(Stateful):
     """The base class, as `torch.optim.Optimizer`.
 
     A subclass defines `slots`, the names of the tensors that a parameter's state has, and `update`. State is made when

@@ -20,7 +20,6 @@ from .constant_folding import CONSTANT_FOLDING
 from .contraction_dimensions import CONTRACTION_DIMENSIONS
 from .dead_code import DEAD_CODE
 from .eight_bits import CHANNELS_LAST, EARLY_QUANTISATION, INTEGER_PRODUCTS, REQUANTISATION
-from .mixed_precision import autocast
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 from .rejected import REJECTED_LAWS, RejectedLaw
@@ -29,6 +28,7 @@ from .sink_reshapes import SINK_RESHAPES
 from .unsharded import UNSHARDED
 
 if TYPE_CHECKING:
+    from minitorch_amp.mixed_precision import autocast
     from minitorch_inference.pipeline import AFFINE_FOLDING, FOLDING, FREEZING
 
 DEFAULT: tuple[Pass, ...] = (
@@ -54,14 +54,17 @@ LOWERING: tuple[Pass, ...] = (
 )
 
 
-# Of graphs for inference, which a package beside the engine knows.
-_LATER = ("AFFINE_FOLDING", "FOLDING", "FREEZING", "affine")
+# Passes of packages beside the engine, which no pipeline here has.
+_LATER = {
+    **dict.fromkeys(("AFFINE_FOLDING", "FOLDING", "FREEZING", "affine"), "minitorch_inference.pipeline"),
+    "autocast": "minitorch_amp.mixed_precision",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(load("minitorch_inference.pipeline"), name)
+    return getattr(load(_LATER[name]), name)
 
 
 def run_pipeline(graph: Graph, passes: Iterable[Pass] = DEFAULT) -> Run:

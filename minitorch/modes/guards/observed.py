@@ -29,10 +29,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...amp import GradScaler
 from ...functional.generator import default_generator
 from ...ir import Source
 from ...nn import Module
+from ...optim.stateful import Stateful
 from ...packages import is_own
 from ...tensor import Tensor
 from . import kinds
@@ -303,8 +303,8 @@ class Observed:
             self.names.setdefault(id(tensor), path)
         if isinstance(value, Module):
             self._module(value, name)
-        elif isinstance(value, GradScaler):
-            self._watch(f"{name}.under_way()", lambda scaler, key, default: scaler.under_way(), value, "")
+        elif isinstance(value, Stateful) and hasattr(value, "under_way"):
+            self._watch(f"{name}.under_way()", lambda held, key, default: held.under_way(), value, "")
         elif how is How.ITEMS:
             for label, item in items_of(value) if len(value) <= kinds.MOST_ITEMS else ():
                 self._escape(item, f"{name}{label}")

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
-from ...amp import GradScaler
 from ...functional.generator import default_generator
 from ...nn import Module
-from ...optim import Optimizer
+from ...optim.stateful import Stateful
 from ...tensor import Tensor
 from ...tree import Structure, flatten, paths
 from .reads import codes
@@ -127,7 +126,7 @@ def tensors_in(variable: str, value: Any) -> Iterator[tuple[str, Tensor]]:
     elif isinstance(value, Module):
         prefix = f"{variable}." if variable else ""
         yield from ((prefix + path, tensor) for path, tensor in (*value.named_parameters(), *value.named_buffers()))
-    elif isinstance(value, (Optimizer, GradScaler)):
+    elif isinstance(value, Stateful):
         yield from ((f"{variable or 'optimizer'}.{path}", tensor) for path, tensor in value.named_tensors())
     elif type(value) in (list, tuple, dict):
         leaves, structure = flatten(value)

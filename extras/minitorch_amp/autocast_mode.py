@@ -21,11 +21,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..dtypes import DType, as_dtype, bfloat16, float16, float32, float64
-from ..functional.devices import on_cpu
-from ..interpreters import Handler, current_handler, decorated, is_grad_enabled, set_handler
-from ..primitives import cast
-from ..tensor import Tensor
+from minitorch.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
+from minitorch.functional.devices import on_cpu
+from minitorch.interpreters import Handler, current_handler, decorated, is_grad_enabled, set_handler
+from minitorch.primitives import cast
+from minitorch.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

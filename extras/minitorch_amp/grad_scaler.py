@@ -25,22 +25,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import primitives as P
-from ..autograd import no_grad
-from ..dtypes import float16, float32, float64, int32
-from ..errors import TracingError
-from ..functional.casting import clone
-from ..functional.comparison import isfinite
-from ..functional.data import tensor
-from ..functional.devices import on_cpu
-from ..functional.inplace import assign
-from ..functional.operands import real, to_dtype
-from ..functional.reductions import all as all_of
-from ..interpreters import current_staging
-from ..ir import Node
-from ..nn.parameter import concretely
-from ..optim import Optimizer
-from ..tensor import Tensor
+from minitorch import primitives as P
+from minitorch.autograd import no_grad
+from minitorch.dtypes import float16, float32, float64, int32
+from minitorch.errors import TracingError
+from minitorch.functional.casting import clone
+from minitorch.functional.comparison import isfinite
+from minitorch.functional.data import tensor
+from minitorch.functional.devices import on_cpu
+from minitorch.functional.inplace import assign
+from minitorch.functional.operands import real, to_dtype
+from minitorch.functional.reductions import all as all_of
+from minitorch.interpreters import current_staging
+from minitorch.ir import Node
+from minitorch.nn.parameter import concretely
+from minitorch.optim import Optimizer
+from minitorch.optim.stateful import Stateful
+from minitorch.tensor import Tensor
 
 
 @dataclass
@@ -56,7 +57,7 @@ class _Checked:
     stepped: bool = False
 
 
-class GradScaler:
+class GradScaler(Stateful):
     """Scales a loss before `backward`, and divides the gradients by the scale before a step, as `torch.amp.GradScaler`.
 
     A training step is ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``, ``scaler.update()``, eagerly,

@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .. import primitives as P
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import Node
+from minitorch import primitives as P
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import Node
 
 _MOVEMENTS = frozenset((P.reshape, P.permute, P.expand))
 

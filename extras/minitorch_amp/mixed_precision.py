@@ -38,16 +38,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .. import primitives as P
-from ..dtypes import DType, as_dtype, bfloat16, float16, float32
-from ..errors import DTypeError
-from ..graph.build import apply, with_inputs
-from ..graph.graph import Graph
-from ..graph.values import is_splat
-from ..ir import INPUT, POINTWISE, Node
+from minitorch import primitives as P
+from minitorch.dtypes import DType, as_dtype, bfloat16, float16, float32
+from minitorch.errors import DTypeError
+from minitorch.graph.build import apply, with_inputs
+from minitorch.graph.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.ir import INPUT, POINTWISE, Node
+from minitorch.passes.eight_bits import BYTES
+from minitorch.passes.pipeline import Pass
+
 from .attention import attentions
-from .eight_bits import BYTES
-from .pipeline import Pass
 
 MOVEMENTS = frozenset(
     (P.reshape, P.permute, P.expand, P.slice_, P.pad, P.flip, P.unfold, P.diagonal, P.barrier, P.shard)

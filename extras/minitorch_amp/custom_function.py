@@ -14,10 +14,11 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from ..dtypes import DType, as_dtype, float64
-from ..functional.operands import to_dtype
-from ..interpreters import current_handler, handling
-from ..tensor import Tensor
+from minitorch.dtypes import DType, as_dtype, float64
+from minitorch.functional.operands import to_dtype
+from minitorch.interpreters import current_handler, handling
+from minitorch.tensor import Tensor
+
 from .autocast_mode import check_device
 
 F = TypeVar("F", bound=Callable[..., Any])
