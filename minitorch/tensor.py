@@ -288,9 +288,9 @@ class TapeEntry:
         self.retain: Callable[[Tensor], None] | None = None
         self.recompute: Callable[[], None] | None = None
         self.inputs: tuple[Tensor, ...] | None = tuple(
-            tensor if index in primitive.saves else ghost(tensor) for index, tensor in enumerate(inputs)
+            [tensor if index in primitive.saves else ghost(tensor) for index, tensor in enumerate(inputs)]
         )
-        self.versions = tuple(tensor._root._version for tensor in inputs)
+        self.versions = tuple([tensor._root._version for tensor in inputs])
         self.output = saved_output
         self.output_version = saved_output._root._version
 

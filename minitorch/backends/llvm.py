@@ -29,7 +29,8 @@ from ..compiler.runtime.steps import Access, Call, CallMemory, KernelRun, Memory
 from ..compiler.scheduling.schedules.choice import Own
 from ..compiler.target import Target
 from ..graph import Graph
-from ..interpreters import Watcher, current_watcher
+from ..interpreters import Watcher
+from ..interpreters.state import thread
 from ..ir import Node
 from .interpret import refusal
 
@@ -114,7 +115,7 @@ class Compiled:
             arrays: the inputs.
             overwrite: whether outputs may be written into inputs; not if these share memory with other inputs.
         """
-        watcher = current_watcher()
+        watcher = thread.eager.watcher
         if watcher is not None:
             if not watcher.times:
                 return run_watched(self.ledger, arrays, by_machine, watcher)

@@ -19,7 +19,6 @@ from .state import Interpreter, thread
 Base: Any = object  # for type checkers, a layer has all methods
 F = TypeVar("F", bound=Callable[..., Any])
 Array = np.ndarray[Any, Any]
-Look = Callable[[Primitive, Sequence[Array], Array, Source | None], None]
 
 
 class Layer(Base):  # type: ignore[misc]
@@ -135,10 +134,10 @@ def watching(watcher: Watcher) -> Iterator[None]:
         state.eager, state.interpreter = previous
 
 
-def observing(look: Look) -> AbstractContextManager[None]:
+def observing(look: Callable[..., None]) -> AbstractContextManager[None]:
     """Call a function with every value that this thread computes in a `with` block: see `Watcher.computed`."""
     watcher = Watcher()
-    watcher.computed = look  # type: ignore[assignment,method-assign]
+    watcher.computed = look  # type: ignore[method-assign]
     return watching(watcher)
 
 
