@@ -10,19 +10,6 @@ from .gradients import backward, detach, grad, register_hook, retain_grad
 from .transforms import hessian, jacobian, value_and_grad, vjp
 
 __all__ = [
-    "Context",
-    "Function",
-    "backward",
-    "detach",
-    "enable_grad",
-    "grad",
-    "gradcheck",
-    "hessian",
-    "jacobian",
-    "no_grad",
-    "register_hook",
-    "retain_grad",
-    "set_grad_enabled",
-    "value_and_grad",
-    "vjp",
-]
+    "Context", "Function", "backward", "detach", "enable_grad", "grad", "gradcheck", "hessian", "jacobian",
+    "no_grad", "register_hook", "retain_grad", "set_grad_enabled", "value_and_grad", "vjp",
+]  # fmt: skip

@@ -1,11 +1,13 @@
-"""Interpreters: Eager computes a primitive when it is applied, Staging records it as a node.
+"""Interpreters: `Eager` computes a primitive when it is applied, `Staging` records it as a node.
 
-Every operation of every mode goes through `bind`. It asks the thread's current interpreter for the result and, if a
-gradient may be asked for later, records the application on the tape; the tape is the same for both interpreters, which
-is why `backward` can itself be recorded into a graph.
+    handler              decides how marked functions are called          `handling`
+    ──── the tape ────   `bind` records, if a gradient may be asked for   `binding`
+    layers               each handles a primitive or passes it on         `watching`
+    Eager or Staging     computes, or records                             `eager`, `staging`
 
-Which interpreter is current, and whether the tape records, belongs to the thread: two threads with different modes do
-not disturb each other.
+Every operation of every mode goes through `bind`, which asks the top of the thread's stack of interpreters. The tape is
+the same for all of them, which is why `backward` can itself be recorded into a graph. All this belongs to the thread:
+two threads with different modes do not disturb each other.
 """
 
 from .binding import bind, callback, concrete, number, twin
@@ -39,57 +41,11 @@ from .views import (
 from .watching import Layer, Watcher, current_watcher, for_one_line, observing, on_top, span, watching
 
 __all__ = [
-    "HANDLED",
-    "ArgumentLayout",
-    "Callback",
-    "Captured",
-    "Eager",
-    "Handle",
-    "Handler",
-    "Interpreter",
-    "Layer",
-    "Span",
-    "Staging",
-    "Trace",
-    "Watcher",
-    "bind",
-    "block",
-    "broadcast_shapes",
-    "callback",
-    "check_writeable",
-    "concrete",
-    "current",
-    "current_handler",
-    "current_staging",
-    "current_watcher",
-    "decorated",
-    "expand_operands",
-    "explained",
-    "for_one_line",
-    "handled",
-    "handling",
-    "interpreting",
-    "is_contiguous",
-    "is_grad_enabled",
-    "layout_text",
-    "leaked",
-    "made_by",
-    "may_share",
-    "memory_owner",
-    "not_copied",
-    "number",
-    "observing",
-    "on_top",
-    "origins",
-    "origins_text",
-    "reshape_is_view",
-    "run_silently",
-    "set_grad_enabled",
-    "set_handler",
-    "settled",
-    "shares_memory",
-    "span",
-    "twin",
-    "visible_strides",
-    "watching",
-]
+    "HANDLED", "ArgumentLayout", "Callback", "Captured", "Eager", "Handle", "Handler", "Interpreter", "Layer",
+    "Span", "Staging", "Trace", "Watcher", "bind", "block", "broadcast_shapes", "callback", "check_writeable",
+    "concrete", "current", "current_handler", "current_staging", "current_watcher", "decorated", "expand_operands",
+    "explained", "for_one_line", "handled", "handling", "interpreting", "is_contiguous", "is_grad_enabled",
+    "layout_text", "leaked", "made_by", "may_share", "memory_owner", "not_copied", "number", "observing", "on_top",
+    "origins", "origins_text", "reshape_is_view", "run_silently", "set_grad_enabled", "set_handler", "settled",
+    "shares_memory", "span", "twin", "visible_strides", "watching",
+]  # fmt: skip

@@ -1,7 +1,7 @@
 """`dot`: products summed over a shared dimension. Every matmul, einsum and convolution ends here.
 
 Both operands have one type, except that signed and unsigned 8-bit integers may be mixed where the sums are 32-bit
-integers: the product of quantised layers (`torch._int_mm` is that of two int8 matrices). Sums of integers are modulo
+integers: the product of layers in 8 bits (`torch._int_mm` is that of two int8 matrices). Sums of integers are modulo
 2**32, or whatever the result's type holds.
 """
 
