@@ -7,8 +7,6 @@ types are PyTorch's wherever PyTorch has the thing. ``docs/architecture.md`` is 
 from __future__ import annotations
 
 import math
-from importlib import import_module
-from typing import Any
 
 from . import autograd, backends, dtypes, errors, functional, nn, optim, passes, primitives
 from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
@@ -33,7 +31,7 @@ from .interpreters import is_grad_enabled
 from .modes import Graph, Jitted, Operation, Session, jit, lazy, placeholder
 from .nn.functional import log_softmax, relu, softmax
 from .packages import BESIDE
-from .packages import load as _load
+from .packages import names_from as _names_from
 from .tensor import Tensor
 
 __version__ = "0.1.0"
@@ -60,16 +58,7 @@ _LATER = {
     "profile": "minitorch_profiler",
     "save": "minitorch_checkpoints.checkpoints",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name in BESIDE:
-        return import_module(f"{__name__}.{name}")
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _load(_LATER[name])
-    found = globals()[name] = getattr(module, name, module)
-    return found
+__getattr__ = _names_from(__name__, {**_LATER, **{name: f"{__name__}.{name}" for name in BESIDE}})
 
 
 def __dir__() -> list[str]:

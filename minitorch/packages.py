@@ -8,7 +8,7 @@ engine's tables, and is loaded when its name is used: ``mt.sharding`` and ``impo
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -76,6 +76,26 @@ def load(name: str) -> ModuleType:
     """
     _require(name)
     return import_module(name)
+
+
+def names_from(home: str, table: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of the module `home`: names that are taken from other modules when first used.
+
+    Type checkers see another one, in ``if TYPE_CHECKING``: under this one a misspelt name would be `Any`.
+
+    Args:
+        table: by name, the module that has it; a module of the same name is the value.
+    """
+
+    def found(name: str) -> Any:
+        if name not in table:
+            raise AttributeError(f"module {home!r} has no attribute {name!r}")
+        module = load(table[name])
+        value = module if table[name].endswith(f".{name}") else getattr(module, name)
+        setattr(sys.modules[home], name, value)
+        return value
+
+    return found
 
 
 def _require(name: str) -> None:

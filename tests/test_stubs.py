@@ -55,6 +55,9 @@ WRONG = {
     'expected "int"  [arg-type]',
     "x + [1, 2]": 'Unsupported operand types for + ("Tensor" and "list[int]")  [operator]',
     "x.shape = (3, 2)": 'Property "shape" defined in "Tensor" is read-only  [misc]',
+    "mt.export.onxx": 'Module has no attribute "onxx"  [attr-defined]',
+    "mt.inspect.shwo(x)": 'Module has no attribute "shwo"  [attr-defined]',
+    "mt.passes.FREEZNG": 'Module has no attribute "FREEZNG"; maybe "FREEZING"?  [attr-defined]',
     "mt.sin(x, x)": 'Too many arguments for "sin"  [call-arg]',
 }
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from minitorch.packages import load
+from minitorch.packages import names_from
 
 if TYPE_CHECKING:
     from minitorch_onnx.reading.loading import load_onnx
@@ -17,14 +17,10 @@ _LATER = {
     "Checkpoint": "minitorch_checkpoints.checkpoints",
     "load_onnx": "minitorch_onnx.reading.loading",
     "onnx": "minitorch_onnx.tracing.exporting",
+    "onnx_backend": "minitorch.export.onnx_backend",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(load(_LATER[name]), name)
-    return found
-
+if not TYPE_CHECKING:
+    __getattr__ = names_from(__name__, _LATER)
 
 __all__ = ["Checkpoint", "load_onnx", "onnx"]

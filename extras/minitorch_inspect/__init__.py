@@ -6,7 +6,9 @@ place everything, with sizes that do not depend on a machine's fonts; `scene` tu
 which `svg` and `png` write. The bytes are the same in every process. `text` needs neither Graphviz nor matplotlib.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from minitorch.packages import names_from
 
 from .catalogue import primitives_table, public_functions
 from .methods import explore, show
@@ -36,11 +38,6 @@ __all__ = [
     "show",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """The plots, loaded on first use: they read the results of the compiler, and load LLVM."""
-    if name in __all__:
-        from . import plots
-
-        return getattr(plots, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # the plots read the results of the compiler, and load LLVM
+    plots = [name for name in __all__ if name.lower().startswith("plot")]
+    __getattr__ = names_from(__name__, dict.fromkeys(plots, "minitorch_inspect.plots"))

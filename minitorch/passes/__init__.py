@@ -9,10 +9,10 @@ that changes numbers on purpose, and is in none of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..graph.graph import Graph
-from ..packages import load
+from ..packages import names_from
 from . import pipeline
 from .algebra import ALGEBRA, LAWS
 from .common_subexpressions import COMMON_SUBEXPRESSIONS
@@ -60,11 +60,8 @@ _LATER = {
     "autocast": "minitorch_amp.mixed_precision",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(load(_LATER[name]), name)
+if not TYPE_CHECKING:
+    __getattr__ = names_from(__name__, _LATER)
 
 
 def run_pipeline(graph: Graph, passes: Iterable[Pass] = DEFAULT) -> Run:
