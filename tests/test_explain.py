@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import minitorch as mt
 from minitorch.backends import passes_for
 from minitorch.compiler.fusion.fusions import FUSIONS
-from minitorch.modes.tracing.breakeven import BreakEven, eagerly
 from minitorch.nn import functional as F
 from minitorch.passes import DEFAULT, LOWERING
+from minitorch_profiler.breakeven import BreakEven, eagerly
 
 from .graphs import arrays_for, assert_close, assert_compiled_agrees, evaluate_graph, graphs
 from .programs import classifier

@@ -10,7 +10,7 @@ import minitorch as mt
 from minitorch.packages import PACKAGES
 
 # Looking at programs, checking and measuring them, reading and writing files: loaded when somebody asks for it.
-NOT_NEEDED = ("data", "modes.tracing.breakeven")
+NOT_NEEDED = ("data",)
 OTHERS = ("jax", "torch", "scipy", "matplotlib", "IPython", "tqdm", "asyncio", "multiprocessing", "unittest")
 FIRST_CALL = """
 import sys

@@ -16,7 +16,6 @@ from matplotlib.text import Annotation, Text
 
 import minitorch as mt
 from minitorch.graph.cost import always
-from minitorch.modes.tracing.breakeven import BreakEven
 from minitorch_inspect import colours, plots
 from minitorch_inspect.plots.breakeven import CALLS
 from minitorch_inspect.plots.classes import CLASSES
@@ -25,6 +24,7 @@ from minitorch_inspect.plots.plot import MISSING, place, short
 from minitorch_inspect.plots.roofline import together
 from minitorch_inspect.plots.theme import INK, ON_FILL
 from minitorch_inspect.plots.traffic import MOST_BARS, TrafficRow, summarised, totals
+from minitorch_profiler.breakeven import BreakEven
 
 from .programs import classifier
 

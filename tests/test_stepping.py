@@ -279,7 +279,7 @@ def test_nothing_is_paid_for_what_is_not_used(monkeypatch: pytest.MonkeyPatch) -
     before = sys.gettrace()
     f.values(mt.ones(2))
     assert sys.gettrace() is before
-    monkeypatch.setattr("minitorch.modes.tracing.trace.names_of", refuse)
-    monkeypatch.setattr("minitorch.modes.guards.naming.Names.collected", refuse)
+    monkeypatch.setattr("minitorch_checking.stepping.names_of", refuse)
+    monkeypatch.setattr("minitorch_checking.naming.Names.collected", refuse)
     monkeypatch.setattr("minitorch_checking.debugger.Debugger.__init__", refuse)
     f(mt.ones(2)), f(mt.ones(3))

@@ -20,8 +20,8 @@ import minitorch.nn.functional as F
 from minitorch import primitives as P
 from minitorch.errors import ArgumentError, DeviceError
 from minitorch.ir import PRIMITIVES
-from minitorch.modes.tracing import breakeven
 from minitorch.tensor import Remote
+from minitorch_profiler import breakeven
 from tests.test_bits import BEYOND
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session, takes_floats
 

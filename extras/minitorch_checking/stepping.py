@@ -20,9 +20,12 @@ from minitorch.graph.evaluation import value_of
 from minitorch.graph.text import node_names
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node, Source
-from minitorch.modes.guards.naming import Names
+from minitorch.modes.tracing.traced import Traced
+from minitorch.modes.ways_in.looking import Looking
 from minitorch.tables import Table, Tabular
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, fetched
+
+from .naming import Names, names_of
 
 Array = np.ndarray[Any, Any]
 
@@ -104,8 +107,11 @@ class Values(Tabular, Mapping[str, tuple[Value, ...]]):
         return [Table(VALUES, rows, ("name", "value", "numbers"), range(3))]
 
 
-def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping[Source, tuple[str, ...]]) -> Values:
-    """The value of every node of a graph, without inputs and literals."""
+def values(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Values:
+    """Return the value of every node of a call's graph, without inputs and literals."""
+    traced, tensors = f.looked_up(args, kwargs)
+    arrays = list(map(fetched, traced.inputs(tensors)))
+    graph, names, kernels = traced.program.graph, _names(f, args, kwargs, traced), _kernels(traced)
     listed = node_names(graph)
     known = {node: np.array(array) for node, array in zip(graph.inputs, arrays, strict=True)}
     rows = []
@@ -116,6 +122,24 @@ def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping
             here = kernels.get(node.source, ()) if node.source else ()
             rows.append(Value(variables[0] if variables else listed[node], node, Tensor(known[node]), here))
     return Values(rows)
+
+
+def stepped(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], break_at: str | None) -> Any:
+    """Call a function line by line, and stop in the debugger."""
+    traced, tensors = f.looked_up(args, kwargs)
+    graph, names = traced.program.graph, _names(f, args, kwargs, traced)
+    return traced(tensors, Stepper(graph, names, _kernels(traced), break_at))
+
+
+def _names(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], traced: Traced) -> Names:
+    request = f.request(args, kwargs)
+    return Names() if request is None else names_of(request, traced.program.graph)
+
+
+def _kernels(traced: Traced) -> dict[Source, tuple[str, ...]]:
+    """The kernels that each line is a part of, on backends with kernels."""
+    ledger = getattr(traced.program.compiled, "ledger", None)
+    return {} if ledger is None else ledger.by_source()
 
 
 def _is_in(code: CodeType, source: Source | None) -> bool:

@@ -20,12 +20,12 @@ from minitorch.dtypes import as_dtype
 from minitorch.graph.cost import Traffic, in_units
 from minitorch.interpreters import interpreting
 from minitorch.modes import jit
-from minitorch.modes.tracing.breakeven import eagerly
 from minitorch.modes.tracing.recording import Program
 from minitorch.passes import Pass
 from minitorch.tensor import Tensor
 from minitorch_checking.ablation import Variation
 from minitorch_inspect.plots.plot import duration
+from minitorch_profiler.breakeven import eagerly
 
 from .stopwatch import Comparison, compare
 

@@ -17,7 +17,6 @@ from minitorch import backends
 from minitorch.errors import ShapeError
 from minitorch.graph import Graph
 from minitorch.ir import Spec
-from minitorch.modes.guards.naming import Names
 from minitorch.modes.objects.roles import Argument
 from minitorch.modes.tracing.explain import SignatureReport
 from minitorch.modes.tracing.options import Request
@@ -127,9 +126,8 @@ class FrozenGraph(Frozen[..., Any]):
         self.traced(*args, **kwargs)
         return super().ablate(*args, seconds=seconds, **kwargs)
 
-    def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
-        call = self._signature(args, kwargs)
-        return self._traced_for(call), call[2], Names()
+    def request(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Return None: there is nothing to trace."""
 
 
 def _of_no_memory(spec: Spec) -> Tensor:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from minitorch.modes.tracing.scopes import Nesting
+from minitorch_inspect.scopes import Nesting
 
 from .colours import CONSTANT, INPUT, OTHER, OUTPUT, PARAMETER, ROLES, UPDATE
 from .drawing import Arrow, Drawing, Mark

@@ -16,7 +16,6 @@ from minitorch.graph.cost import in_units
 from minitorch.graph.text import node_names, operand_text
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node
-from minitorch.modes.tracing.scopes import Nesting
 from minitorch.modes.ways_in.stages import Stages
 
 from .colours import KERNELS
@@ -24,6 +23,7 @@ from .drawing import Arrow, Drawing, Mark
 from .graphs import Setting, label_of, of_graph
 from .kernels import of_ledger
 from .places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
+from .scopes import Nesting, scopes
 
 OPERAND = "·"  # stands for operands in labels; the arrows show them
 
@@ -96,7 +96,7 @@ def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) 
         idle, was = [], drawing
     if fused:
         stops += _kernels(stages.ledger, snapshots[-1], setting, idle)
-    paths = _paths(snapshots, stages.traced.scopes)
+    paths = _paths(snapshots, scopes(*stages.traced.recorded))
     return [replace(stop, paths=paths) for stop in stops]
 
 

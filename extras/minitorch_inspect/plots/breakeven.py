@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minitorch.compiler.codegen.host import host
-from minitorch.modes.tracing.breakeven import BreakEven
+from minitorch_profiler.breakeven import BreakEven
 
 from .. import colours
 from .plot import Plot, bar, duration, footnote, jitted, plain_ticks, tidy

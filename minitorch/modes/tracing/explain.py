@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,17 @@ from weakref import ref
 from ...interpreters import current_handler, layout_text
 from ...ir import Shape, Spec
 from ...nn import Module
+from ...packages import load
 from ...passes import Stage
 from ...tensor import Tensor
 from ...tree import LEAF, Structure
 from .recording import Program
 
 if TYPE_CHECKING:
+    from minitorch_profiler.breakeven import BreakEven
+
     from ...compiler.kernels.kernel import Kernel
-    from .breakeven import BreakEven
+    from ..ways_in.looking import Looking
     from .options import Request
 
 MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
@@ -61,7 +64,7 @@ class SignatureReport:
         called: whether it was traced for a call, and not for inspection.
         program: the graph, before and after the passes, and its executable.
         backward: the same of the backward pass, if there is one.
-        around: measures how many seconds a call takes around its program.
+        function: the jitted one, once it is explained.
     """
 
     arguments: dict[str, Any]
@@ -84,7 +87,7 @@ class SignatureReport:
     called: bool = False
     program: Program | None = None
     backward: Program | None = None
-    around: Callable[[], float] = field(default=float, repr=False, compare=False)
+    function: Looking[..., Any] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of_call(cls, request: Request, grad_enabled: bool) -> SignatureReport:
@@ -132,11 +135,10 @@ class SignatureReport:
     @cached_property
     def break_even(self) -> BreakEven | None:
         """The number of calls after which compiling has paid; measured on zeros when first asked for."""
-        from .breakeven import measure_on_zeros
-
-        if self.program is None:
+        if self.program is None or self.function is None:
             return None
-        return measure_on_zeros(self.program, self.trace_time + self.compile_time, self.around)
+        found: BreakEven | None = load("minitorch_profiler.breakeven").of_signature(self.function, self, self.program)
+        return found
 
     def details(self) -> Iterator[str]:
         """The complete report, line by line."""

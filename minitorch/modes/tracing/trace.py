@@ -19,9 +19,7 @@ from ...ir import Shape
 from ...nn import Module
 from ...tensor import Tensor, fetched
 from ...tree import Structure
-from ..guards import surroundings
 from ..guards.kinds import MOST_BYTES
-from ..guards.naming import Names
 from ..guards.observed import Observed
 from ..guards.watch import Watch
 from ..objects.outcome import Outcome
@@ -122,20 +120,3 @@ def of_graph(
     effects = Effects(len(graph.outputs))
     recorded = Recorded(graph, Outcome(results, leaves), effects, None, [], [], layouts, [])
     return Traced(staging, around, program, recorded, None, {}, report, None)
-
-
-def names_of(request: Request, graph: Graph) -> Names:
-    """The variables of a function that hold the values of its graph, found by another trace.
-
-    Args:
-        graph: as it was traced before. If the new trace differs, nothing is known of the variables.
-    """
-    function, leaves, structure, names, _ = request
-    around = Observed(function, zip(names, leaves, strict=True))
-    staging, reachable = CallStaging(surroundings.name(function), around.names), Places(function, leaves)
-    found = Names()
-    with found.collected(staging.trace):
-        again = record(function, leaves, structure, names, staging, around, places=reachable).graph
-    alike = again.key() == graph.key() and len(again.nodes) == len(graph.nodes)
-    before, now = ((*each.inputs, *each.nodes) for each in (graph, again))
-    return found.moved(dict(zip(now, before, strict=True)) if alike else {})

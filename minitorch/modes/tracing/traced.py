@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 from ...autograd.tape import LeafHooks, hooks_of
 from ...backends import Executable
 from ...interpreters import layout_text, visible_strides
-from ...ir import Node
 from ...nn import Module
 from ...tensor import Remote, Tensor, fetched
 from ...tree import LEAF, Structure
@@ -27,10 +25,6 @@ from .effects import Where
 from .explain import SignatureReport
 from .recorded import Recorded, kind_of, kind_text
 from .recording import CallStaging, Program, are_apart, grad_of, replay
-
-if TYPE_CHECKING:
-    from .scopes import Nesting
-
 
 _needs_of, _value_of = attrgetter("_requires_grad"), attrgetter("_value")  # faster than a comprehension
 
@@ -51,7 +45,7 @@ class Traced:
     ) -> None:
         self.program = program
         self._callbacks = callbacks
-        self._recorded = staging.nodes, staging.calls, staging.rules
+        self.recorded = staging.nodes, staging.calls, staging.rules  # for pictures: the calls of modules
         self._donated = donated
         self.report = report
         self._captured = list(staging.captured.values())
@@ -249,13 +243,6 @@ class Traced:
             found.append(("gradient", f"{name}.grad") if is_grad else ("update", name))
         return found + [("kept", "")] * (len(self.program.graph.outputs) - len(found))
 
-    @cached_property
-    def scopes(self) -> dict[Node, Nesting]:
-        """The calls of modules that each node of the graph is a part of, as far as it is part of one."""
-        from .scopes import scopes
-
-        return scopes(*self._recorded)
-
     # Running ----------------------------------------------------------------------------------------------------
 
     def __call__(self, tensors: Sequence[Tensor], execute: Executable | None = None) -> Any:
@@ -320,12 +307,11 @@ class Traced:
             self._module_changes = Module.changes if is_current else -1
         return result
 
-    def idle(self, tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """A function that does everything of a call except the graph; None if a call has effects."""
-        if self._acts or self._donated or self._callbacks is not None or self._assigns or self._outcome.changed:
-            return None
-        values = self.program.compiled(list(map(fetched, self.inputs(tensors))))
-        return lambda: self(tensors, lambda arrays, overwrites: values)
+    @property
+    def has_results_alone(self) -> bool:
+        """Whether calls compute results and do nothing else."""
+        acts = self._acts or self._donated or self._callbacks is not None
+        return not (acts or self._assigns or self._outcome.changed)
 
     def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The inputs of the graph: the arguments, and the present values of captured tensors."""

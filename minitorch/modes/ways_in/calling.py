@@ -92,7 +92,7 @@ class Calling(Generic[P, R]):
         if call is not None:  # a recording, for example, or a profile
             result: R = call(self, args, kwargs)
             return result
-        traced, found = self._find(args, kwargs)
+        traced, found = self.find(args, kwargs)
         if traced is None:
             traced, found = self._traced_once(found), found.tensors
             traced.report.called = True
@@ -100,7 +100,7 @@ class Calling(Generic[P, R]):
         result = traced(found)
         return result
 
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Any]:
+    def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Any]:
         """Return the trace of a call and the call's tensors; without a trace, None and the call taken apart."""
         usual = None
         if not kwargs and len(args) == self._usual_length:

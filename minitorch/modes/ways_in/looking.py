@@ -5,7 +5,7 @@ Nothing here runs when the function is called, and its imports are deferred.
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +13,11 @@ import numpy as np
 from ...drawable import Explorable
 from ...graph import Graph
 from ...interpreters import is_grad_enabled
-from ...ir import Source, Spec
 from ...packages import load
 from ...tensor import Tensor, fetched
-from ...tree import unflatten
-from ..guards.naming import Names
-from ..guards.signature import Call
-from ..tracing.explain import Argued, Explanation, SignatureReport
+from ..tracing.explain import Explanation, SignatureReport
+from ..tracing.options import Request
 from ..tracing.recording import Program
-from ..tracing.trace import names_of
 from ..tracing.traced import Traced
 from .calling import Calling, P, R
 from .stages import Stages
@@ -30,23 +26,29 @@ if TYPE_CHECKING:
     from minitorch_checking.ablation import Ablation
     from minitorch_checking.shadow import Report
     from minitorch_checking.stepping import Values
+    from minitorch_profiler.breakeven import BreakEven
     from minitorch_xla.backend.collectives import Collectives
     from minitorch_xla.backend.hlo import Hlo
 
     from ...compiler.kernels.cost import FusedCost
     from ...compiler.kernels.ledger import Ledger
-    from ..tracing.breakeven import BreakEven
 
 
 class Looking(Calling[P, R], Explorable):
     """A function that can be inspected: every method takes the arguments of a call."""
 
-    def traced(self, *args: Any, **kwargs: Any) -> Traced:
-        """The trace for these arguments, made now if there was none."""
-        return self._traced_for(self._signature(args, kwargs))
+    def looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, Sequence[Tensor]]:
+        """Return the trace of a call, made now if there was none, and the tensors of the call."""
+        call = self._signature(args, kwargs)
+        return self._traced_once(call), call.tensors
 
-    def _traced_for(self, call: Call) -> Traced:
-        return self._known(call) or self._traced_once(call)
+    def request(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request | None:
+        """Return a call as something to trace; None if there is nothing but a graph."""
+        return self._request(self._signature(args, kwargs))
+
+    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+        """Return the trace for these arguments, made now if there was none."""
+        return self.looked_up(args, kwargs)[0]
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph as traced for these arguments; nothing but tracing is run."""
@@ -76,11 +78,7 @@ class Looking(Calling[P, R], Explorable):
             >>> [value.node.primitive.name for value in found.rows]
             ['sub', 'exp', 'reduce_sum', 'expand', 'div']
         """
-        traced, tensors, names = self._looked_at(args, kwargs)
-        arrays = [fetched(tensor) for tensor in traced.inputs(tensors)]
-        values: Values = load("minitorch_checking.stepping").values(
-            traced.program.graph, arrays, names, self._kernels(traced)
-        )
+        values: Values = load("minitorch_checking.stepping").values(self, args, kwargs)
         return values
 
     def debug(self, *args: Any, break_at: str | None = None, **kwargs: Any) -> Any:
@@ -104,9 +102,7 @@ class Looking(Calling[P, R], Explorable):
             Traceback (most recent call last):
             ValueError: nothing is computed at train.py:12, but at ...
         """
-        traced, tensors, names = self._looked_at(args, kwargs)
-        stepper = load("minitorch_checking.stepping").Stepper
-        return traced(tensors, stepper(traced.program.graph, names, self._kernels(traced), break_at))
+        return load("minitorch_checking.stepping").stepped(self, args, kwargs, break_at)
 
     def hlo(self, *args: Any, **kwargs: Any) -> Hlo:
         """What XLA makes of the call, beside what we would: for functions on the backend ``"xla"``.
@@ -127,11 +123,9 @@ class Looking(Calling[P, R], Explorable):
         """
         from ..tracing.listing import listing_of
 
-        call = self._signature(args, kwargs)
-        traced = self._traced_for(call)
-        found: Hlo = listing_of(
-            traced.program, self.__name__, [tensor._value for tensor in traced.inputs(call.tensors)]
-        )
+        traced, tensors = self.looked_up(args, kwargs)
+        values = [tensor._value for tensor in traced.inputs(tensors)]
+        found: Hlo = listing_of(traced.program, self.__name__, values)
         return found
 
     def collectives(self, *args: Any, **kwargs: Any) -> Collectives:
@@ -151,17 +145,6 @@ class Looking(Calling[P, R], Explorable):
             0 collectives, 0 bytes
         """
         return self.hlo(*args, **kwargs).collectives()
-
-    def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
-        """The trace of a call, its tensors, and the names of its variables."""
-        call = self._signature(args, kwargs)
-        traced = self._traced_for(call)
-        return traced, call.tensors, names_of(self._request(call), traced.program.graph)
-
-    def _kernels(self, traced: Traced) -> dict[Source, tuple[str, ...]]:
-        """The kernels that each line is a part of, on backends with kernels."""
-        ledger = getattr(traced.program.compiled, "ledger", None)
-        return {} if ledger is None else ledger.by_source()
 
     def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
         """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its operations one by one.
@@ -203,9 +186,8 @@ class Looking(Calling[P, R], Explorable):
             >>> program.compiled(arrays)
             [array([2., 2.], dtype=float32)]
         """
-        call = self._signature(args, kwargs)
-        traced = self._traced_for(call)
-        return traced.program, [np.array(fetched(tensor)) for tensor in traced.inputs(call.tensors)]
+        traced, tensors = self.looked_up(args, kwargs)
+        return traced.program, [np.array(fetched(tensor)) for tensor in traced.inputs(tensors)]
 
     def break_even(self, *args: Any, **kwargs: Any) -> BreakEven:
         """After how many calls with these arguments compiling has paid; measured on copies of what the graph reads.
@@ -218,33 +200,8 @@ class Looking(Calling[P, R], Explorable):
             >>> found.eager > 0 and found.spent > 0
             True
         """
-        from ..tracing.breakeven import measure
-
-        report = self.traced(*args, **kwargs).report
-        program, arrays = self.program(*args, **kwargs)
-        return measure(program, report.trace_time + report.compile_time, arrays, self._around(args, kwargs))
-
-    def _around(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
-        """Seconds of a call outside of its compiled graph, as far as it has no effects."""
-        from ..tracing.breakeven import shortest
-
-        traced, tensors = self._find(args, kwargs)
-        idle = traced and traced.idle(tensors)
-        return shortest(lambda: self._find(args, kwargs)) + (shortest(idle) if idle else 0.0)
-
-    def _around_zeros(self, report: SignatureReport) -> float:
-        """The same for a signature, with zeros in place of its tensors."""
-        first: dict[str, Any] = {}
-        for name, value in report.arguments.items():
-            if name in report.same:
-                first[name] = first[report.same[name]]
-            elif isinstance(value, Spec):
-                array = np.zeros(value.shape, value.dtype.numpy)
-                first[name] = Tensor(array, name in report.needs_grad)
-            else:
-                first[name] = value.module() if isinstance(value, Argued) else value
-        args, kwargs = unflatten(report.structure, list(first.values()))
-        return self._around(args, kwargs)
+        found: BreakEven = load("minitorch_profiler.breakeven").of_call(self, args, kwargs)
+        return found
 
     def ablate(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Ablation:
         """Time, kernels, bytes and peak memory for these arguments, without each pass and each class of fusion in turn.
@@ -308,5 +265,5 @@ class Looking(Calling[P, R], Explorable):
             {'n': 3}
         """
         for report in self._reports:
-            report.around = functools.partial(self._around_zeros, report)
+            report.function = self
         return Explanation(self.__name__, self.backend, tuple(self._reports), self._traces)

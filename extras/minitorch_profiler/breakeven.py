@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import Graph
-from ...graph.values import is_splat
-from ...interpreters import interpreting
-from ...ir import Node
-from ...tables import Tabular
-from ...tensor import Tensor
-from .recording import Program
+from minitorch.graph import Graph
+from minitorch.graph.values import is_splat
+from minitorch.interpreters import interpreting
+from minitorch.ir import Node, Spec
+from minitorch.modes.tracing.explain import Argued, SignatureReport
+from minitorch.modes.tracing.recording import Program
+from minitorch.modes.ways_in.looking import Looking
+from minitorch.tables import Tabular
+from minitorch.tensor import Tensor, fetched
+from minitorch.tree import unflatten
 
 LONG = 0.05  # seconds; slower programs get one further run, as the first one finds cold caches
 VERY_LONG = 0.5  # seconds; slower programs are run once
@@ -86,13 +89,39 @@ def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any
     return BreakEven(spent, eager, shortest(lambda: program.compiled(given)) + around, around)
 
 
-def measure_on_zeros(program: Program, spent: float, around: Callable[[], float]) -> BreakEven | None:
-    """The same with inputs of zeros; None if these lead to an index out of range."""
+def of_call(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> BreakEven:
+    """Measure a call, on copies of what its graph reads."""
+    report = f.traced(*args, **kwargs).report
+    program, arrays = f.program(*args, **kwargs)
+    return measure(program, report.trace_time + report.compile_time, arrays, around(f, args, kwargs))
+
+
+def of_signature(f: Looking[..., Any], report: SignatureReport, program: Program) -> BreakEven | None:
+    """Measure a signature with tensors of zeros; None if these lead to an index out of range."""
+    first: dict[str, Any] = {}
+    for name, value in report.arguments.items():
+        if name in report.same:
+            first[name] = first[report.same[name]]
+        elif isinstance(value, Spec):
+            first[name] = Tensor(np.zeros(value.shape, value.dtype.numpy), name in report.needs_grad)
+        else:
+            first[name] = value.module() if isinstance(value, Argued) else value
+    args, kwargs = unflatten(report.structure, list(first.values()))
     arrays = [np.zeros(node.shape, node.dtype.numpy) for node in program.graph.inputs]
     try:
-        return measure(program, spent, arrays, around())
+        return measure(program, report.trace_time + report.compile_time, arrays, around(f, args, kwargs))
     except IndexError:
         return None
+
+
+def around(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+    """Measure the seconds of a call outside of its compiled graph, as far as it has no effects."""
+    traced, tensors = f.find(args, kwargs)
+    seconds = shortest(lambda: f.find(args, kwargs))
+    if traced is None or not traced.has_results_alone:
+        return seconds
+    values = traced.program.compiled(list(map(fetched, traced.inputs(tensors))))
+    return seconds + shortest(lambda: traced(tensors, lambda arrays, overwrites: values))
 
 
 def shortest(call: Callable[[], Any]) -> float:

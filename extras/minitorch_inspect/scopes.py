@@ -9,9 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...interpreters import Span
-from ...ir import Node
-from ...nn import Module
+from minitorch.interpreters import Span
+from minitorch.ir import Node
+from minitorch.nn import Module
 
 Scope = tuple[str, str]  # an id that is unique in the recording, and a name
 Nesting = tuple[Scope, ...]
@@ -31,9 +31,10 @@ def scopes(nodes: Sequence[Node], calls: Iterable[Span], rules: Iterable[Span]) 
         >>> import minitorch as mt
         >>> model = mt.nn.Sequential(mt.nn.Linear(2, 2), mt.nn.Linear(2, 2))
         >>> traced = mt.jit(lambda x: mt.grad(lambda x: model(x).sum())(x)).traced(mt.ones(1, 2))
+        >>> found = scopes(*traced.recorded)
         >>> for node in traced.program.graph.nodes:
         ...     if node.primitive.name == "dot":
-        ...         print(" / ".join(name for _, name in traced.scopes[node]))
+        ...         print(" / ".join(name for _, name in found[node]))
         Sequential / 0 · Linear
         Sequential / 1 · Linear
         backward pass / Sequential / 1 · Linear

@@ -12,9 +12,15 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from ...interpreters import Trace
-from ...ir import Node, is_ours
-from ...tensor import Tensor
+from minitorch.graph import Graph
+from minitorch.interpreters import Trace
+from minitorch.ir import Node, is_ours
+from minitorch.modes.guards.observed import Observed
+from minitorch.modes.objects.places import Places
+from minitorch.modes.tracing.options import Request
+from minitorch.modes.tracing.recorded import record
+from minitorch.modes.tracing.recording import CallStaging
+from minitorch.tensor import Tensor
 
 
 class Names:
@@ -61,3 +67,20 @@ class Names:
         result.scopes = self.scopes
         result.of = {nodes[node]: names for node, names in self.of.items() if node in nodes}
         return result
+
+
+def names_of(request: Request, graph: Graph) -> Names:
+    """Return the variables that hold the values of a graph, found by another trace of its function.
+
+    Args:
+        graph: as it was traced before. If the new trace differs, nothing is known of the variables.
+    """
+    function, leaves, structure, names, _ = request
+    around = Observed(function, zip(names, leaves, strict=True))
+    staging, reachable = CallStaging(request.name, around.names), Places(function, leaves)
+    found = Names()
+    with found.collected(staging.trace):
+        again = record(function, leaves, structure, names, staging, around, places=reachable).graph
+    alike = again.key() == graph.key() and len(again.nodes) == len(graph.nodes)
+    before, now = ((*each.inputs, *each.nodes) for each in (graph, again))
+    return found.moved(dict(zip(now, before, strict=True)) if alike else {})
