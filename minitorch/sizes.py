@@ -5,9 +5,7 @@ Wherever Python needs a plain answer (a branch, ``range(n)``, an index), the hin
 another answer, the question is remembered as a `Guard`, with the user's line: a recorded program is right for all
 lengths that answer its guards alike. `torch.SymInt` works in the same way.
 
-The atoms of a polynomial are symbols, quotients rounded down, and the smaller or larger of two polynomials. Polynomials
-have a normal form, so that ``2 * (n + 1) - n`` and ``n + 2`` are equal. Bounds of the atoms give bounds of a polynomial
-(interval arithmetic), which decide most comparisons for all lengths.
+Most comparisons are decided for all lengths, by the bounds of polynomials (`minitorch.polynomials`).
 """
 
 from __future__ import annotations
@@ -16,14 +14,27 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from .ir import Source, is_ours, user_source
+from .polynomials import (
+    ZERO,
+    Polynomial,
+    constant_of,
+    inside,
+    least,
+    number,
+    one_of,
+    plus,
+    quotient,
+    symbol,
+    text_of,
+    times,
+    value_of,
+)  # fmt: skip
 
 BEYOND = 1 << 40  # elements; no length is larger, so comparisons with larger numbers are the same for all
 _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -36,166 +47,6 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "%": operator.mod, "**": operator.pow, "min": min, "max": max, "<": operator.lt, "<=": operator.le,
     "==": operator.eq, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-
-
-# Polynomials ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Atom:
-    """A symbol, whose name is `kind`; or two polynomials under "//", "min" or "max", which are no ring's operations."""
-
-    kind: str
-    sides: tuple[Polynomial, ...] = ()
-    least: int = 0  # of a symbol
-
-    @cached_property
-    def text(self) -> str:
-        """Its listing."""
-        sides = [text_of(each) for each in self.sides]
-        if self.kind == "//":
-            return f"({_inside(sides[0])} // {_inside(sides[1])})"
-        return f"{self.kind}({', '.join(sides)})" if sides else self.kind
-
-    @cached_property
-    def bound(self) -> Any:
-        """A number that it is never below."""
-        if not self.sides:
-            return self.least
-        left, right = map(least, self.sides)
-        if self.kind != "//":
-            return _COMPUTED[self.kind](left, right)
-        divisor = constant_of(self.sides[1])
-        return left // divisor if divisor and left > -math.inf else 0 if left >= 0 and right > 0 else -math.inf
-
-
-Monomial = tuple[Atom, ...]
-Polynomial = frozenset[tuple[Monomial, Any]]
-"""Products of atoms, each with its coefficient, which is not 0."""
-
-ONE: Polynomial = frozenset([((), 1)])
-
-
-def _inside(operand: Any) -> str:
-    """The listing of an operand, in brackets if it is a sum."""
-    text = str(operand)
-    return f"({text})" if " " in text and not text.startswith("(") else text
-
-
-def _polynomial(terms: Iterable[tuple[Monomial, Any]]) -> Polynomial:
-    """The sum of some terms."""
-    found: dict[Monomial, Any] = {}
-    for monomial, factor in terms:
-        found[monomial] = found.get(monomial, 0) + factor
-    return frozenset([term for term in found.items() if term[1]])
-
-
-def _plus(left: Polynomial, right: Polynomial, factor: Any = 1) -> Polynomial:
-    return _polynomial([*left, *[(monomial, factor * each) for monomial, each in right]])
-
-
-def _times(left: Polynomial, right: Polynomial) -> Polynomial:
-    pairs = [(tuple(sorted((*a, *b), key=lambda atom: atom.text)), m * n) for a, m in left for b, n in right]
-    return _polynomial(pairs)
-
-
-def _one_of(kind: str, left: Polynomial, right: Polynomial) -> Polynomial:
-    """The smaller ("min") or the larger ("max") of two."""
-    for one, other in ((left, right), (right, left)):
-        if least(_plus(one, other, -1)) > -1:  # `one` is never smaller
-            return other if kind == "min" else one
-    return frozenset([((Atom(kind, (left, right)),), 1)])
-
-
-def constant_of(polynomial: Polynomial) -> Any:
-    """The number that a polynomial is for all sizes; None if there is none."""
-    return 0 if not polynomial else next((m for a, m in polynomial if len(polynomial) == 1 and not a), None)
-
-
-def terms_of(polynomial: Polynomial) -> list[tuple[Monomial, Any]]:
-    """Its terms in a fixed order, long products first."""
-    return sorted(polynomial, key=lambda term: (-len(term[0]), [atom.text for atom in term[0]]))
-
-
-def text_of(polynomial: Polynomial) -> str:
-    """Its listing."""
-    parts = []
-    for monomial, factor in terms_of(polynomial):
-        parts.append(" * ".join([str(factor)] * (factor != 1 or not monomial) + [atom.text for atom in monomial]))
-    return " + ".join(parts).replace("+ -", "- ") or "0"
-
-
-def _quotient(left: Polynomial, right: Polynomial) -> Polynomial:
-    """The quotient rounded down; an atom is made of what does not divide evenly."""
-    divisor = constant_of(right)
-    if divisor:
-        sign = -1 if divisor < 0 else 1
-        split = [(monomial, divmod(factor * sign, abs(divisor))) for monomial, factor in left]
-        whole, rest = (_polynomial([(monomial, parts[at]) for monomial, parts in split]) for at in (0, 1))
-        if constant_of(rest) is not None:  # below the divisor, so that it is 0 rounded down
-            return whole
-        common = math.gcd(divisor, *[factor for monomial, factor in rest if monomial])
-        rest = _polynomial([(monomial, factor // common) for monomial, factor in rest])
-        right = _polynomial([((), abs(divisor) // common)])
-        return _plus(whole, rest if right == ONE else frozenset([((Atom("//", (rest, right)),), 1)]))
-    if least(right) > 0:
-        if least(left) > -1 and least(_plus(right, left, -1)) > 0:
-            return frozenset()
-        if least(_plus(right, left)) > -1 and least(_plus(frozenset(), left, -1)) > 0:
-            return frozenset([((), -1)])
-    whole, rest = frozenset(), left
-    lead, by = terms_of(right)[0]
-    while True:  # long division
-        found = [(_without(monomial, lead), factor) for monomial, factor in terms_of(rest)]
-        part = next(((each, factor // by) for each, factor in found if each is not None and not factor % by), None)
-        if part is None:
-            return _plus(whole, frozenset([((Atom("//", (rest, right)),), 1)])) if rest else whole
-        whole, rest = _plus(whole, frozenset([part])), _plus(rest, _times(frozenset([part]), right), -1)
-
-
-def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
-    """The other factors of a monomial, if it has these."""
-    found = list(monomial)
-    for atom in part:
-        if atom not in found:
-            return None
-        found.remove(atom)
-    return tuple(found)
-
-
-@lru_cache(1 << 14)
-def least(polynomial: Polynomial) -> Any:
-    """A number that a polynomial is never below; minus infinity if none is found.
-
-    Each atom is its bound plus something that is not negative: if all coefficients of that are positive, the constant
-    is a bound. An atom that stands alone in a term is bounded by its sides, too: ``a - d < d * (a // d) <= a``.
-    """
-    bounds = [-math.inf]
-    if all(atom.bound > -math.inf for monomial, _ in polynomial for atom in monomial):
-        shifted: Polynomial = frozenset()
-        for monomial, factor in polynomial:
-            term: Polynomial = frozenset([((), factor)])
-            for atom in monomial:
-                term = _times(term, _polynomial([((), atom.bound), ((atom,), 1)]))
-            shifted = _plus(shifted, term)
-        if all(factor > 0 for monomial, factor in shifted if monomial):
-            bounds.append(dict(shifted).get((), 0))
-    for monomial, factor in polynomial:
-        if len(monomial) != 1 or not monomial[0].sides or sum(monomial[0] in other for other, _ in polynomial) > 1:
-            continue
-        (atom,), rest = monomial, polynomial - {(monomial, factor)}
-        if atom.kind != "//":
-            both = [least(_plus(rest, side, factor)) for side in atom.sides]
-            bounds.append(min(both) if (atom.kind == "min") == (factor > 0) else max(both))
-        elif divisor := constant_of(atom.sides[1]):
-            part = Fraction(factor, divisor)
-            above = _plus(rest, atom.sides[0], part)
-            bounds.append(least(_plus(above, ONE, -part * (divisor - 1)) if factor > 0 else above))
-        break
-    return max(bounds)
-
-
-# Sizes ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +104,7 @@ class Guards:
 
     def symbol(self, name: str, hint: int, least: int = 0) -> Any:
         """A new symbol; no length of it is below `least`."""
-        return Size(frozenset([((Atom(name, (), least),), 1)]), hint, self)
+        return Size(symbol(name, least), hint, self)
 
     def ask(self, key: Any, left: Any, kind: str, right: Any, asker: str = "") -> bool:
         """The answer to a question.
@@ -376,7 +227,7 @@ class Real(Symbolic):
         self._key = kind, key_of(left), key_of(right)
 
     def __repr__(self) -> str:
-        return f"({_inside(self.left)} {self.kind} {_inside(self.right)})"
+        return f"({inside(self.left)} {self.kind} {inside(self.right)})"
 
 
 def _operators(kind: str, function: Callable[[str, Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], ...]:
@@ -410,13 +261,13 @@ def _computed(kind: str, left: Any, right: Any) -> Any:
 
 
 _RING: dict[str, Callable[[Polynomial, Polynomial], Polynomial]] = {
-    "+": _plus,
-    "-": lambda a, b: _plus(a, b, -1),
-    "*": _times,
-    "//": _quotient,
-    "%": lambda a, b: _plus(a, _times(_quotient(a, b), b), -1),
-    "min": lambda a, b: _one_of("min", a, b),
-    "max": lambda a, b: _one_of("max", a, b),
+    "+": plus,
+    "-": lambda a, b: plus(a, b, -1),
+    "*": times,
+    "//": quotient,
+    "%": lambda a, b: plus(a, times(quotient(a, b), b), -1),
+    "min": lambda a, b: one_of("min", a, b),
+    "max": lambda a, b: one_of("max", a, b),
 }
 
 
@@ -431,8 +282,8 @@ def _compared(kind: str, left: Any, right: Any) -> bool:
         if key_of(left) == key_of(right) or _is_beyond(left) or _is_beyond(right):
             return bool(_COMPUTED[kind](hint_of(left), hint_of(right)))
         return bool(guards.ask((kind, key_of(left), key_of(right)), left, kind, right))
-    difference = _plus(key_of(left), key_of(right), -1)
-    below, above = least(difference), least(_plus(frozenset(), difference, -1))  # of left - right, of right - left
+    difference = plus(key_of(left), key_of(right), -1)
+    below, above = least(difference), least(plus(ZERO, difference, -1))  # of left - right, of right - left
     holds, fails = {
         "==": (not difference, below > 0 or above > 0),
         "<": (above > 0, below > -1),
@@ -479,7 +330,7 @@ def key_of(value: Any) -> Any:
     """Equal for numbers that are the same for all sizes; of an int, its polynomial."""
     if is_symbolic(value):
         return value._key
-    return _polynomial([((), int(value))]) if isinstance(value, int) else value
+    return number(int(value)) if isinstance(value, int) else value
 
 
 def same(left: Any, right: Any) -> bool:
@@ -517,13 +368,4 @@ def value_at(value: Any, sizes: Mapping[str, int]) -> Any:
     """A number for other lengths, given by symbol."""
     if type(value) is Real:
         return _COMPUTED[value.kind](value_at(value.left, sizes), value_at(value.right, sizes))
-    if not is_symbolic(value):
-        return value
-
-    def of(polynomial: Polynomial) -> int:
-        return sum(factor * math.prod(map(atom_at, monomial)) for monomial, factor in polynomial)
-
-    def atom_at(atom: Atom) -> int:
-        return _COMPUTED[atom.kind](*map(of, atom.sides)) if atom.sides else sizes[atom.kind]
-
-    return of(value.polynomial)
+    return value_of(value.polynomial, sizes) if type(value) is Size else value

@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import minitorch as mt
+from minitorch.errors import TranslationError
 from minitorch.graph import Graph
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
@@ -252,6 +253,10 @@ def test_the_batch_of_a_recurrent_layer_may_be_dynamic(layer):
 def test_so_may_be_the_time():
     model = assert_dynamic(mt.nn.RNN(3, 5).eval(), {"input": {0: "time"}}, [X], [real(1, 2, 3)], [real(9, 2, 3)])
     assert kinds(model) == ["RNN", "Reshape"]
+    for layer in (DOUBLED, mt.nn.LSTM(3, 5, proj_size=2).eval(), mt.nn.GRU(3, 5).eval().double()):
+        x = X.double() if next(layer.parameters()).dtype is mt.float64 else X
+        with pytest.raises(TranslationError, match="MT803"):  # they have no operator, and there is no loop
+            mt.export.onnx(layer, x, dynamic_axes={"input": {0: "time"}})
 
 
 def _steps(x, step, times=None):

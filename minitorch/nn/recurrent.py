@@ -113,7 +113,8 @@ class RNNBase(Recurrent):
     def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
         """The weights and the biases of a layer in one direction; zeros in place of biases, if there are none."""
         weights: list[Tensor] = [getattr(self, f"weight_{place}{suffix}") for place in ("ih", "hh")]
-        if self.proj_size or any(each.dtype is not float32 for each in weights):
+        is_own = type(self).product is not RNNBase.product or current_handler() is not None
+        if is_own or self.proj_size or any(each.dtype is not float32 for each in weights):
             return super().parameters_of(suffix)
         zero = zeros(weights[0].shape[0])
         return (*weights, *(getattr(self, f"bias_{place}{suffix}", zero) for place in ("ih", "hh")))

@@ -17,7 +17,8 @@ from minitorch import dtypes
 from minitorch.dtypes import DType
 from minitorch.errors import TranslationError
 from minitorch.ir import Node
-from minitorch.sizes import Atom, Polynomial, Real, Size, hint_of, is_symbolic, key_of, least, same, terms_of
+from minitorch.polynomials import Atom, Polynomial, least, terms_of
+from minitorch.sizes import Real, Size, hint_of, is_symbolic, key_of, same
 
 from ..common import NUMBERS, package
 
