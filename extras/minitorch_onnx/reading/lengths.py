@@ -7,6 +7,8 @@ operators make of such ones, such as a Range, is recorded like any other: it is 
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,11 +33,6 @@ def sized(array: Array, lengths: Array | None) -> Array:
     found = array.view(Sized)
     found.lengths = lengths
     return found
-
-
-def is_tracked(number: Any) -> bool:
-    """Whether a number is symbolic."""
-    return is_symbolic(number)
 
 
 def numbers(array: Array) -> list[Any]:
@@ -79,30 +76,10 @@ def computed(op: str, operands: Sequence[Array], result: Array, dtype: DType, ax
     return found if same else None
 
 
-def _pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    each = np.frompyfunc(function, function.__code__.co_argcount, 1)
-    return lambda operands, shape, axis: each(*operands)
-
-
-def _folded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Of any number of operands, two by two."""
-    each = np.frompyfunc(function, 2, 1)
-
-    def apply(operands: Sequence[Array], shape: Any, axis: Any) -> Any:
-        found = operands[0]
-        for operand in operands[1:]:
-            found = each(found, operand)
-        return found
-
-    return apply
-
-
-def _reshaped(operands: Sequence[Array], shape: tuple[int, ...], axis: Any) -> Array:
-    return operands[0].reshape(shape)
-
-
-def _gathered(operands: Sequence[Array], shape: Any, axis: int) -> Array:
-    return np.take(operands[0], operands[1].astype(np.int64), axis)
+def _pointwise(function: Callable[..., Any], count: int = 2) -> Callable[..., Any]:
+    """Element by element, of so many operands; of two, or of any number two by two."""
+    each = np.frompyfunc(function, count, 1)
+    return lambda operands, shape, axis: functools.reduce(each, operands) if count == 2 else each(*operands)
 
 
 def _sliced(operands: Sequence[Array], shape: Any, axis: Any) -> Array:
@@ -111,30 +88,22 @@ def _sliced(operands: Sequence[Array], shape: Any, axis: Any) -> Array:
     return operands[0][start:stop:step]
 
 
+_PAIRS: dict[str, Callable[..., Any]] = {
+    "Add": operator.add, "Div": operator.floordiv, "Equal": operator.eq, "Greater": operator.gt,
+    "GreaterOrEqual": operator.ge, "Less": operator.lt, "LessOrEqual": operator.le, "Max": larger, "Min": smaller,
+    "Mod": operator.mod, "Mul": operator.mul, "Quotient": operator.truediv, "Sub": operator.sub,
+}  # fmt: skip
 _ROWS: dict[str, Callable[..., Any]] = {
-    "Add": _pointwise(lambda a, b: a + b),
-    "Cast": _reshaped,
+    **{name: _pointwise(function) for name, function in _PAIRS.items()},
+    **dict.fromkeys(
+        ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"),
+        lambda operands, shape, axis: operands[0].reshape(shape),
+    ),
     "Concat": lambda operands, shape, axis: np.concatenate(operands, axis),
-    "Div": _pointwise(lambda a, b: a // b),
-    "Equal": _pointwise(lambda a, b: a == b),
-    "Gather": _gathered,
-    "Greater": _pointwise(lambda a, b: a > b),
-    "GreaterOrEqual": _pointwise(lambda a, b: a >= b),
-    "Identity": _reshaped,
-    "Less": _pointwise(lambda a, b: a < b),
-    "LessOrEqual": _pointwise(lambda a, b: a <= b),
-    "Max": _folded(larger),
-    "Min": _folded(smaller),
-    "Mod": _pointwise(lambda a, b: a % b),
-    "Mul": _pointwise(lambda a, b: a * b),
-    "Neg": _pointwise(lambda a: -a),
-    "Quotient": _pointwise(lambda a, b: a / b),
-    "Reshape": _reshaped,
+    "Gather": lambda operands, shape, axis: np.take(operands[0], operands[1].astype(np.int64), axis),
+    "Neg": _pointwise(operator.neg, 1),
     "Slice": _sliced,
-    "Sqrt": _pointwise(lambda a: a**0.5),
-    "Squeeze": _reshaped,
-    "Sub": _pointwise(lambda a, b: a - b),
-    "Unsqueeze": _reshaped,
-    "Where": _pointwise(lambda c, a, b: a if c else b),
+    "Sqrt": _pointwise(lambda a: a**0.5, 1),
+    "Where": _pointwise(lambda c, a, b: a if c else b, 3),
 }
 SHAPED = ("Reshape", "Slice", "Squeeze", "Unsqueeze", "Gather")  # by their further operands, which follow no size

@@ -20,10 +20,10 @@ from minitorch.functional.operands import from_array
 from minitorch.interpreters import concrete, current_staging, interpreting
 from minitorch.ir import Node
 from minitorch.nn.parameter import Parameter
-from minitorch.sizes import hint_of
+from minitorch.sizes import hint_of, is_symbolic
 from minitorch.tensor import Tensor
 
-from .lengths import SHAPED, computed, is_tracked, of_shape, sized
+from .lengths import SHAPED, computed, of_shape, sized
 from .limits import MOST_STEPS, check_numbers, refuse
 from .program import Program, Row, Step
 
@@ -249,7 +249,7 @@ def _shape_of(call: Call, shape: Array) -> Value:
     """A symbolic shape, or a part of it, or the number of elements, as a known value."""
     found = shape[call["start"] : call["end"]] if call.op == "Shape" else np.asarray(math.prod(shape), object)
     array = np.asarray(hint_of(tuple(found.flat)), np.int64).reshape(found.shape)
-    return Value(from_array(array), True, found if any(map(is_tracked, found.flat)) else None)
+    return Value(from_array(array), True, found if any(map(is_symbolic, found.flat)) else None)
 
 
 def _with_lengths(call: Call, given: Sequence[Value | None], results: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -263,7 +263,7 @@ def _with_lengths(call: Call, given: Sequence[Value | None], results: tuple[Valu
         found = computed(call.op, operands, result.data._value, result.data.dtype, call["axis"])
     if found is None:
         return tuple([Value(each.data) for each in results])
-    return (Value(results[0].data, True, found if any(map(is_tracked, found.flat)) else None),)
+    return (Value(results[0].data, True, found if any(map(is_symbolic, found.flat)) else None),)
 
 
 def _objects(value: Value) -> Array:

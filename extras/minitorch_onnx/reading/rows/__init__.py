@@ -3,6 +3,8 @@
 An operator without a row that ONNX itself defines as a function of others is that function.
 """
 
+from collections import ChainMap
+
 from ..program import Row
 from . import (
     activations,
@@ -16,18 +18,9 @@ from . import (
     recurrent,
     reductions,
     resizing,
-)
+)  # fmt: skip
 
-ROWS: dict[str, Row] = {
-    **activations.ROWS,
-    **control.ROWS,
-    **elementwise.ROWS,
-    **indexing.ROWS,
-    **losses.ROWS,
-    **movement.ROWS,
-    **pooling.ROWS,
-    **products.ROWS,
-    **recurrent.ROWS,
-    **reductions.ROWS,
-    **resizing.ROWS,
-}
+_TABLES = (
+    activations, control, elementwise, indexing, losses, movement, pooling, products, recurrent, reductions, resizing,
+)  # fmt: skip
+ROWS: dict[str, Row] = dict(ChainMap(*[table.ROWS for table in _TABLES]))

@@ -5,14 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from minitorch.functional.arithmetic import mul
-from minitorch.functional.comparison import eq, gt, lt
-from minitorch.functional.creation import arange
-from minitorch.functional.elementwise import expm1, sigmoid
-from minitorch.functional.extremes import argmax
+import minitorch as mt
 from minitorch.functional.operands import to_dtype, widened
-from minitorch.functional.selection import clamp, maximum, minimum, where
-from minitorch.functional.shaping import reshape, unsqueeze
 from minitorch.nn import functional as F
 from minitorch.tensor import Tensor
 
@@ -23,51 +17,18 @@ from .checks import dimension
 from .table import plain
 
 
-def _elu(call: Call, x: Tensor) -> Tensor:
-    return F.elu(x, call["alpha"])
-
-
 def _celu(call: Call, x: Tensor) -> Tensor:
     """``max(0, x) + min(0, alpha * (e**(x / alpha) - 1))`` (Barron, arXiv:1704.07483)."""
     alpha = call["alpha"]
-    bent = widened(lambda each: expm1(each / alpha) * alpha)(minimum(x, 0.0))
-    return maximum(x, 0.0) + minimum(bent, 0.0)
-
-
-def _selu(call: Call, x: Tensor) -> Tensor:
-    gamma: float = call["gamma"]
-    return F.elu(x, call["alpha"]) * gamma
-
-
-def _gelu(call: Call, x: Tensor) -> Tensor:
-    return F.gelu(x, call["approximate"])
-
-
-def _leaky_relu(call: Call, x: Tensor) -> Tensor:
-    return F.leaky_relu(x, call["alpha"])
-
-
-def _prelu(call: Call, x: Tensor, slope: Tensor) -> Tensor:
-    return where(lt(x, 0), mul(x, slope), x)
-
-
-def _thresholded_relu(call: Call, x: Tensor) -> Tensor:
-    return where(gt(x, call["alpha"]), x, 0.0)
-
-
-def _hard_sigmoid(call: Call, x: Tensor) -> Tensor:
-    return clamp(x * call["alpha"] + call["beta"], 0.0, 1.0)
-
-
-def _swish(call: Call, x: Tensor) -> Tensor:
-    return F.silu(x) if call["alpha"] == 1 else x * sigmoid(x * call["alpha"])
+    bent = widened(lambda each: mt.expm1(each / alpha) * alpha)(mt.minimum(x, 0.0))
+    return mt.maximum(x, 0.0) + mt.minimum(bent, 0.0)
 
 
 def _shrink(call: Call, x: Tensor) -> Tensor:
     """Numbers within ``-lambd ... lambd`` become 0, others move towards it by ``bias``."""
     lambd, bias = call["lambd"], call["bias"]
-    moved = where(gt(x, lambd), x - bias, 0) if bias else where(gt(x, lambd), x, 0)
-    return to_dtype(where(lt(x, -lambd), x + bias if bias else x, moved), x.dtype)
+    moved = mt.where(mt.gt(x, lambd), x - bias, 0) if bias else mt.where(mt.gt(x, lambd), x, 0)
+    return to_dtype(mt.where(mt.lt(x, -lambd), x + bias if bias else x, moved), x.dtype)
 
 
 def _normalized(function: Callable[[Tensor, int], Tensor]) -> Row:
@@ -79,31 +40,31 @@ def _normalized(function: Callable[[Tensor, int], Tensor]) -> Row:
         axis = call["axis"] + x.ndim if call["axis"] < 0 else call["axis"]
         if not 0 <= axis <= x.ndim:
             refuse(f"{x.spec} has no axis {call['axis']}")
-        flat = reshape(x, (*x.shape[:axis], math.prod(x.shape[axis:])))
-        return reshape(function(flat, axis), x.shape)
+        flat = mt.reshape(x, (*x.shape[:axis], math.prod(x.shape[axis:])))
+        return mt.reshape(function(flat, axis), x.shape)
 
     return Row(apply)
 
 
 def _hardmax(x: Tensor, axis: int) -> Tensor:
     """1 for the first largest element along the axis, 0 elsewhere."""
-    places = reshape(arange(x.shape[axis]), (-1, *(1,) * (x.ndim - axis - 1)))
-    return to_dtype(eq(places, unsqueeze(argmax(x, axis), axis)), x.dtype)
+    places = mt.reshape(mt.arange(x.shape[axis]), (-1, *(1,) * (x.ndim - axis - 1)))
+    return to_dtype(mt.eq(places, mt.unsqueeze(mt.argmax(x, axis), axis)), x.dtype)
 
 
 ROWS: dict[str, Row] = {
     **plain({"HardSwish": F.hardswish, "Mish": F.mish, "Relu": F.relu, "Softplus": F.softplus, "Softsign": F.softsign}),
     "Celu": Row(_celu),
-    "Elu": Row(_elu),
-    "Gelu": Row(_gelu),
-    "HardSigmoid": Row(_hard_sigmoid),
+    "Elu": Row(lambda call, x: F.elu(x, call["alpha"])),
+    "Gelu": Row(lambda call, x: F.gelu(x, call["approximate"])),
+    "HardSigmoid": Row(lambda call, x: mt.clamp(x * call["alpha"] + call["beta"], 0.0, 1.0)),
     "Hardmax": _normalized(_hardmax),
-    "LeakyRelu": Row(_leaky_relu),
+    "LeakyRelu": Row(lambda call, x: F.leaky_relu(x, call["alpha"])),
     "LogSoftmax": _normalized(F.log_softmax),
-    "PRelu": Row(_prelu),
-    "Selu": Row(_selu),
+    "PRelu": Row(lambda call, x, slope: mt.where(mt.lt(x, 0), mt.mul(x, slope), x)),
+    "Selu": Row(lambda call, x: F.elu(x, call["alpha"]) * call["gamma"]),
     "Shrink": Row(_shrink),
     "Softmax": _normalized(F.softmax),
-    "Swish": Row(_swish),
-    "ThresholdedRelu": Row(_thresholded_relu),
+    "Swish": Row(lambda call, x: F.silu(x) if call["alpha"] == 1 else x * mt.sigmoid(x * call["alpha"])),
+    "ThresholdedRelu": Row(lambda call, x: mt.where(mt.gt(x, call["alpha"]), x, 0.0)),
 }

@@ -6,15 +6,19 @@ An axis or a length may be an attribute, an initializer, or computed; so it is l
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from minitorch import primitives as P
+from minitorch.functional.parts import part
 from minitorch.sizes import is_symbolic
 from minitorch.tensor import Tensor
 
 from ..lengths import numbers
-from ..limits import MOST_DIMS, refuse
+from ..limits import MOST_DIMS, refuse, shape_of
+from ..running import Call
 
 Array = np.ndarray[Any, Any]
 
@@ -83,3 +87,23 @@ def check_ndim(what: str, x: Tensor, least: int, most: int | None = None) -> Non
     if not least <= x.ndim <= most:
         count = f"{least}" if least == most else f"{least} or more" if most == MOST_DIMS else f"{least} to {most}"
         refuse(f"{what} is {x.spec}, and has to have {count} dimensions")
+
+
+def padded(call: Call, x: Tensor, pairs: Sequence[tuple[int, int]], value: float = 0) -> Tensor:
+    """The last dimensions padded; negative amounts cut off.
+
+    Raises:
+        OnnxError: if more is cut off than there is, or the result is too large (``MT801``).
+    """
+    lead = x.ndim - len(pairs)
+    shape_of(call.op, [n + max(a, 0) + max(b, 0) for n, (a, b) in zip(x.shape[lead:], pairs, strict=True)])
+    for dim, (before, after) in enumerate(pairs, lead):
+        if min(before, after) < 0:
+            first, last = max(-before, 0), x.shape[dim] - max(-after, 0)
+            if first > last:
+                refuse(f"{-before - after} elements are cut off of {x.spec}")
+            x = part(x, dim, first, last)
+    positive = [(max(before, 0), max(after, 0), 0) for before, after in pairs]
+    if not any(before or after for before, after, _ in positive):
+        return x
+    return P.pad(x, padding=((0, 0, 0),) * lead + tuple(positive), value=value)

@@ -12,13 +12,10 @@ from typing import Any
 
 import numpy as np
 
+import minitorch as mt
 from minitorch.errors import MinitorchError
-from minitorch.functional.arranging import cat, stack
-from minitorch.functional.creation import full_like
 from minitorch.functional.operands import from_array
-from minitorch.functional.parts import part, split
-from minitorch.functional.selection import where
-from minitorch.functional.shaping import reshape, squeeze
+from minitorch.functional.parts import part
 from minitorch.interpreters import concrete, current_staging, interpreting
 from minitorch.tensor import Tensor
 
@@ -51,16 +48,12 @@ def known(number: int | bool) -> Value:
         return Value(from_array(np.array(number, np.bool_ if isinstance(number, bool) else np.int64)), True)
 
 
-def _identity(call: Call, value: Value) -> Value:
-    return value
-
-
 def _if(call: Call, condition: Value) -> list[Value]:
     if _is_known(condition):
         name = "then_branch" if _number(call, condition, "the condition") else "else_branch"
         return call.body(name, [], len(call.outputs))
     try:
-        return _chosen(call, reshape(condition.data, ()))
+        return _chosen(call, mt.reshape(condition.data, ()))
     except MinitorchError as error:
         reason = str(error).partition("\n")[0]
         what = f"the condition of {call.step.place}, of which both branches cannot be computed ({reason}),"
@@ -71,21 +64,21 @@ def _if(call: Call, condition: Value) -> list[Value]:
 def _chosen(call: Call, taken: Tensor) -> list[Value]:
     """Both branches, and of each result the elements of the branch that is taken."""
     branches = [
-        call.body("then_branch", [], len(call.outputs), lambda x: where(taken, x, _harmless(x))),
-        call.body("else_branch", [], len(call.outputs), lambda x: where(taken, _harmless(x), x)),
+        call.body("then_branch", [], len(call.outputs), lambda x: mt.where(taken, x, _harmless(x))),
+        call.body("else_branch", [], len(call.outputs), lambda x: mt.where(taken, _harmless(x), x)),
     ]
     found = []
     for one, other in zip(*branches, strict=False):
         a, b = literal(one), literal(other)
         if not (isinstance(a, Tensor) and isinstance(b, Tensor)) or a.shape != b.shape or a.dtype is not b.dtype:
             refuse("its branches give values of different shapes or types")
-        found.append(Value(where(taken, a, b)))
+        found.append(Value(mt.where(taken, a, b)))
     return found
 
 
 def _harmless(x: Tensor) -> Tensor:
     """What a branch computes with that is not taken."""
-    return full_like(x, 1 if x.dtype.is_floating_point else 0)
+    return mt.full_like(x, 1 if x.dtype.is_floating_point else 0)
 
 
 def _loop(call: Call, count: Value | None, condition: Value | None, *carried: Value) -> list[Value]:
@@ -111,7 +104,7 @@ def _loop(call: Call, count: Value | None, condition: Value | None, *carried: Va
 
 
 def _stacked(rows: list[Value], axis: int) -> Value:
-    return Value(stack([_tensor(each) for each in rows], axis))
+    return Value(mt.stack([_tensor(each) for each in rows], axis))
 
 
 def _scan(call: Call, *given: Value | None) -> list[Value]:
@@ -142,7 +135,7 @@ def _scanned(call: Call, given: Sequence[Value | None]) -> list[Value]:
         rows = []
         for x, dim, back in zip(scanned, dims, turned, strict=True):
             at = length - 1 - turn if back else turn
-            rows.append(Value(squeeze(part(x, dim, at, at + 1), dim)))
+            rows.append(Value(mt.squeeze(part(x, dim, at, at + 1), dim)))
         results = call.body("body", [*states, *rows], len(states))
         states = results[: len(states)]
         if collected is None:
@@ -179,14 +172,6 @@ def _tensor(value: Value | None) -> Tensor:
     return found
 
 
-def _construct(call: Call, *values: Value) -> Value:
-    return Value([_tensor(each) for each in values])
-
-
-def _empty(call: Call) -> Value:
-    return Value([])
-
-
 def _place(call: Call, value: Value | None, length: int, most: int) -> int:
     """A position in a sequence, `most` at most and by default."""
     at = most if value is None else whole("the position", _array(call, value, "the position"))
@@ -212,15 +197,6 @@ def _erase(call: Call, sequence: Value, position: Value | None = None) -> Value:
     return Value(items)
 
 
-def _length(call: Call, sequence: Value) -> Value:
-    return known(len(_list(sequence)))
-
-
-def _joined(call: Call, sequence: Value) -> Value:
-    items = _list(sequence)
-    return Value(stack(items, call["axis"]) if call["new_axis"] else cat(items, call["axis"]))
-
-
 def _taken_apart(call: Call, value: Value, sizes: Value | None = None) -> Value:
     x = _tensor(value)
     axis = dimension(call["axis"], x.ndim)
@@ -229,11 +205,11 @@ def _taken_apart(call: Call, value: Value, sizes: Value | None = None) -> Value:
         if size < 1:
             refuse(f"parts of the size {size}")
         call.run.step(-(-x.shape[axis] // size))
-        parts = list(split(x, size, axis))
+        parts = list(mt.split(x, size, axis))
         if sizes is not None:
             return Value(parts)
-        return Value(parts if call["keepdims"] else [squeeze(each, axis) for each in parts])
-    return Value(list(split(x, ints(_array(call, sizes, "the sizes of parts")), axis)))
+        return Value(parts if call["keepdims"] else [mt.squeeze(each, axis) for each in parts])
+    return Value(list(mt.split(x, ints(_array(call, sizes, "the sizes of parts")), axis)))
 
 
 def _list_at(sequence: Value, at: int) -> Any:
@@ -252,35 +228,33 @@ def _map(call: Call, sequence: Value, *others: Value) -> list[Value]:
     return [Value(rows) for rows in found]
 
 
-def _optional(call: Call, value: Value | None = None) -> Value:
-    return Value(Empty()) if value is None else value
-
-
 def _get(call: Call, value: Value) -> Value:
-    if value.data is None or isinstance(value.data, Empty):
+    if not _is_there(value):
         refuse("an optional value that is not there")
     return value
 
 
-def _has(call: Call, value: Value | None = None) -> Value:
-    return known(value is not None and value.data is not None and not isinstance(value.data, Empty))
+def _is_there(value: Value | None) -> bool:
+    return value is not None and value.data is not None and not isinstance(value.data, Empty)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "ConcatFromSequence": _joined,
-    "Identity": _identity,
+    "ConcatFromSequence": lambda call, sequence: Value(
+        (mt.stack if call["new_axis"] else mt.cat)(_list(sequence), call["axis"])
+    ),
+    "Identity": lambda call, value: value,
     "If": _if,
     "Loop": _loop,
-    "Optional": _optional,
+    "Optional": lambda call, value=None: Value(Empty()) if value is None else value,
     "OptionalGetElement": _get,
-    "OptionalHasElement": _has,
+    "OptionalHasElement": lambda call, value=None: known(_is_there(value)),
     "Scan": _scan,
     "SequenceAt": _at,
-    "SequenceConstruct": _construct,
-    "SequenceEmpty": _empty,
+    "SequenceConstruct": lambda call, *values: Value(list(map(_tensor, values))),
+    "SequenceEmpty": lambda call: Value([]),
     "SequenceErase": _erase,
     "SequenceInsert": _insert,
-    "SequenceLength": _length,
+    "SequenceLength": lambda call, sequence: known(len(_list(sequence))),
     "SequenceMap": _map,
     "SplitToSequence": _taken_apart,
 }

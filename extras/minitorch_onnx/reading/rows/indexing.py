@@ -11,16 +11,12 @@ from typing import Any
 
 import numpy as np
 
+import minitorch as mt
 from minitorch import primitives as P
 from minitorch.dtypes import int64
-from minitorch.functional.creation import arange
-from minitorch.functional.gathering import gathered, index_select, nonzero
+from minitorch.functional.gathering import gathered
 from minitorch.functional.indexing import getitem
 from minitorch.functional.operands import from_array, to_dtype
-from minitorch.functional.ordering import argsort, topk
-from minitorch.functional.parts import unbind
-from minitorch.functional.selection import maximum, minimum, where
-from minitorch.functional.shaping import broadcast_to, permute, ravel, reshape, unsqueeze
 from minitorch.interpreters import concrete
 from minitorch.tensor import Tensor
 
@@ -40,7 +36,7 @@ def line(axis: int, shape: Sequence[int]) -> Tensor:
         tensor([[0, 0, 0],
                 [1, 1, 1]])
     """
-    return broadcast_to(reshape(arange(shape[axis]), (-1, *(1,) * (len(shape) - axis - 1))), shape)
+    return mt.broadcast_to(mt.reshape(mt.arange(shape[axis]), (-1, *(1,) * (len(shape) - axis - 1))), shape)
 
 
 def _gather(call: Call, x: Tensor, indices: Tensor) -> Tensor:
@@ -48,20 +44,12 @@ def _gather(call: Call, x: Tensor, indices: Tensor) -> Tensor:
     return getitem(x, (*(slice(None),) * axis, to_dtype(indices, int64)))
 
 
-def _gather_elements(call: Call, x: Tensor, indices: Tensor) -> Tensor:
-    return gathered("GatherElements", x, call["axis"], indices, from_end=True)
-
-
 def _coordinates(x: Tensor, indices: Tensor, batch: int) -> tuple[Tensor, ...]:
     """The positions in each dimension that rows of indices name: behind those of the batch, which are their own."""
     if indices.ndim <= batch or not 0 < indices.shape[-1] <= x.ndim - batch or x.shape[:batch] != indices.shape[:batch]:
         refuse(f"the indices {indices.spec} do not fit {x.spec}")
     rows = indices.shape[:-1]
-    return (*(line(axis, rows) for axis in range(batch)), *unbind(indices, indices.ndim - 1))
-
-
-def _gather_nd(call: Call, x: Tensor, indices: Tensor) -> Tensor:
-    return P.gather(x, *_coordinates(x, indices, call["batch_dims"]))
+    return (*(line(axis, rows) for axis in range(batch)), *mt.unbind(indices, indices.ndim - 1))
 
 
 # Writing ----------------------------------------------------------------------------------------------------
@@ -76,21 +64,21 @@ def _written(x: Tensor, updates: Tensor, at: tuple[Tensor, ...], reduction: str)
     if reduction == "mul":
         return _multiplied(x, updates, at)
     # The last one that is written wins: so they are written in order, the present number among them.
-    choose = {"max": maximum, "min": minimum}.get(reduction)
+    choose = {"max": mt.maximum, "min": mt.minimum}.get(reduction)
     if choose is None:
         refuse(f"{reduction!r} is no way to combine elements")
     rows = at[0].shape
     count = math.prod(rows)
     rest = x.shape[len(at) :]
-    flat = reshape(choose(updates, P.gather(x, *at)), (count, *rest))
-    places = [reshape(each, (count,)) for each in at]
+    flat = mt.reshape(choose(updates, P.gather(x, *at)), (count, *rest))
+    places = [mt.reshape(each, (count,)) for each in at]
     if rest:  # every element of a slice has an order of its own
         size = math.prod(rest)
         shape = (count, size)
-        places = [ravel(broadcast_to(reshape(each, (count, 1)), shape)) for each in places]
-        places += [ravel(broadcast_to(ravel(line(axis, rest)), shape)) for axis in range(len(rest))]
-        flat = reshape(flat, (count * size,))
-    order = argsort(flat, 0, descending=reduction == "min", stable=True)
+        places = [mt.ravel(mt.broadcast_to(mt.reshape(each, (count, 1)), shape)) for each in places]
+        places += [mt.ravel(mt.broadcast_to(mt.ravel(line(axis, rest)), shape)) for axis in range(len(rest))]
+        flat = mt.reshape(flat, (count * size,))
+    order = mt.argsort(flat, 0, descending=reduction == "min", stable=True)
     return P.scatter(x, P.gather(flat, order), *[P.gather(each, order) for each in places])
 
 
@@ -105,7 +93,7 @@ def _multiplied(x: Tensor, updates: Tensor, at: tuple[Tensor, ...]) -> Tensor:
         if turn == len(turns):
             turns.append([])
         turns[turn].append(number)
-    flat = reshape(updates, (arrays[0].size, *x.shape[len(at) :]))
+    flat = mt.reshape(updates, (arrays[0].size, *x.shape[len(at) :]))
     for turn_of in turns:
         chosen = from_array(np.array(turn_of, np.int64))
         places = [from_array(each[turn_of].astype(np.int64)) for each in arrays]
@@ -121,10 +109,6 @@ def _scatter_elements(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -
     return _written(x, updates, at, call["reduction"] or "none")
 
 
-def _scatter_nd(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    return _written(x, updates, _coordinates(x, indices, 0), call["reduction"])
-
-
 def _tensor_scatter(call: Call, cache: Tensor, update: Tensor, begin: Tensor | None = None) -> Tensor:
     """Each sequence of the batch written from its own position on, at the end or around it (``circular``)."""
     axis = dimension(call["axis"], cache.ndim)
@@ -132,7 +116,7 @@ def _tensor_scatter(call: Call, cache: Tensor, update: Tensor, begin: Tensor | N
     shape = update.shape
     place = line(axis, shape)
     if begin is not None:
-        place = place + reshape(begin, (-1, *(1,) * (cache.ndim - 1)))
+        place = place + mt.reshape(begin, (-1, *(1,) * (cache.ndim - 1)))
     if call["mode"] == "circular":
         place = place % cache.shape[axis]
     at = tuple([place if dim == axis else line(dim, shape) for dim in range(cache.ndim)])
@@ -145,8 +129,8 @@ def _reverse_sequence(call: Call, x: Tensor, lengths: Tensor) -> Tensor:
     if x.ndim < 2 or {time, batch} != {0, 1}:
         refuse(f"the axes of time and batch are {time} and {batch}")
     step = line(time, x.shape[:2])
-    count = reshape(lengths, (-1, 1) if batch == 0 else (1, -1))
-    place = where(step < count, count - 1 - step, step)
+    count = mt.reshape(lengths, (-1, 1) if batch == 0 else (1, -1))
+    place = mt.where(step < count, count - 1 - step, step)
     other = line(batch, x.shape[:2])
     return P.gather(x, *((other, place) if batch == 0 else (place, other)))
 
@@ -157,18 +141,18 @@ def _reverse_sequence(call: Call, x: Tensor, lengths: Tensor) -> Tensor:
 def _compress(call: Call, x: Tensor, condition: Array) -> Tensor:
     places = from_array(np.flatnonzero(condition).astype(np.int64))
     if call["axis"] is None:
-        return index_select(ravel(x), 0, places)
-    return index_select(x, call["axis"], places)
+        return mt.index_select(mt.ravel(x), 0, places)
+    return mt.index_select(x, call["axis"], places)
 
 
 def _nonzero(call: Call, x: Tensor) -> Tensor:
     check_numbers("the positions of its input", x.numel() * x.ndim)
-    found: Tensor = nonzero(x)
-    return permute(found, 1, 0)
+    found: Tensor = mt.nonzero(x)
+    return mt.permute(found, 1, 0)
 
 
 def _top_k(call: Call, x: Tensor, k: Array) -> tuple[Tensor, ...]:
-    found = topk(x, whole("the count", k), call["axis"], bool(call["largest"]), bool(call["sorted"]))
+    found = mt.topk(x, whole("the count", k), call["axis"], bool(call["largest"]), bool(call["sorted"]))
     return found[0], found[1]
 
 
@@ -191,20 +175,22 @@ def _unique(call: Call, x: Array) -> tuple[Tensor, ...]:
 
 def _extract(call: Call, x: Tensor, places: Tensor) -> Tensor:
     """Elements of the last dimension; those of a vector are a row."""
-    found = index_select(x, -1, reshape(places, -1))
-    return found if x.ndim > 1 else unsqueeze(found, 0)
+    found = mt.index_select(x, -1, mt.reshape(places, -1))
+    return found if x.ndim > 1 else mt.unsqueeze(found, 0)
 
 
 ROWS: dict[str, Row] = {
     "ai.onnx.ml.ArrayFeatureExtractor": Row(_extract),
     "Compress": Row(_compress, known=(1,)),
     "Gather": Row(_gather),
-    "GatherElements": Row(_gather_elements),
-    "GatherND": Row(_gather_nd),
+    "GatherElements": Row(lambda call, x, indices: gathered("GatherElements", x, call["axis"], indices, from_end=True)),
+    "GatherND": Row(lambda call, x, indices: P.gather(x, *_coordinates(x, indices, call["batch_dims"]))),
     "NonZero": Row(_nonzero),
     "ReverseSequence": Row(_reverse_sequence),
     "ScatterElements": Row(_scatter_elements),
-    "ScatterND": Row(_scatter_nd),
+    "ScatterND": Row(
+        lambda call, x, indices, updates: _written(x, updates, _coordinates(x, indices, 0), call["reduction"])
+    ),
     "TensorScatter": Row(_tensor_scatter),
     "TopK": Row(_top_k, known=(1,)),
     "Unique": Row(_unique, known=(0,)),

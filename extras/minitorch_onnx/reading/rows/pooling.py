@@ -6,18 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import minitorch as mt
 from minitorch import primitives as P
 from minitorch.autograd import no_grad
 from minitorch.dtypes import float32, int64
-from minitorch.functional.comparison import eq
-from minitorch.functional.creation import arange, ones
-from minitorch.functional.elementwise import abs, sqrt, square
-from minitorch.functional.extremes import amax, argmax
 from minitorch.functional.operands import to_dtype, widen
-from minitorch.functional.reductions import sum
-from minitorch.functional.selection import where
-from minitorch.functional.shaping import expand, reshape, unsqueeze
-from minitorch.functional.statistics import mean
+from minitorch.functional.shaping import expand
 from minitorch.nn import functional as F
 from minitorch.nn.functional.pooling import FirstLargest, windows
 from minitorch.primitives.reductions import lowest
@@ -26,8 +20,8 @@ from minitorch.tensor import Tensor
 from ..limits import MOST_DIMS, refuse
 from ..program import Row
 from ..running import Call
-from .checks import check_ndim, dimension, item
-from .products import padded, pads_of, per_dimension
+from .checks import check_ndim, dimension, item, padded
+from .products import pads_of, per_dimension
 
 
 def _geometry(call: Call, x: Tensor) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
@@ -59,23 +53,23 @@ def _max_pool(call: Call, x: Tensor) -> tuple[Tensor, ...] | Tensor:
     if x.dtype.is_floating_point:
         found: Tensor = FirstLargest.apply(seen(low), n, lambda: seen(math.nan))
     else:
-        found = amax(seen(low), list(range(2 + n, 2 + 2 * n)))
+        found = mt.amax(seen(low), list(range(2 + n, 2 + 2 * n)))
     if not call.wants(1):
         return found
     with no_grad():
         order = list(x.shape[2:])
-        places = arange(math.prod(order))
+        places = mt.arange(math.prod(order))
         if call["storage_order"]:
-            places = reshape(places, order[::-1]).permute(*range(n)[::-1])
-        whole = reshape(places, (1, 1, *order))
+            places = mt.reshape(places, order[::-1]).permute(*range(n)[::-1])
+        whole = mt.reshape(places, (1, 1, *order))
         inside = windows(padded(call, whole, pairs, -1), size, stride, apart)
-        values = reshape(seen(low), (*found.shape, math.prod(size)))
-        values = where(reshape(inside, (1, 1, *found.shape[2:], -1)) < 0, low, values)
-        hit = argmax(values, -1)
-        rows = P.expand(reshape(inside, (1, 1, *found.shape[2:], -1)), shape=values.shape)
-        chosen = sum(where(eq(arange(values.shape[-1]), reshape(hit, (*hit.shape, 1))), rows, 0), -1)
+        values = mt.reshape(seen(low), (*found.shape, math.prod(size)))
+        values = mt.where(mt.reshape(inside, (1, 1, *found.shape[2:], -1)) < 0, low, values)
+        hit = mt.argmax(values, -1)
+        rows = P.expand(mt.reshape(inside, (1, 1, *found.shape[2:], -1)), shape=values.shape)
+        chosen = mt.sum(mt.where(mt.eq(mt.arange(values.shape[-1]), mt.reshape(hit, (*hit.shape, 1))), rows, 0), -1)
         lead = math.prod(x.shape[:2])
-        base = reshape(arange(lead) * math.prod(order), (*x.shape[:2], *(1,) * n))
+        base = mt.reshape(mt.arange(lead) * math.prod(order), (*x.shape[:2], *(1,) * n))
         return found, to_dtype(chosen + base, int64)
 
 
@@ -84,7 +78,7 @@ def _average_pool(call: Call, x: Tensor) -> Tensor:
     n = len(size)
     dims = tuple(range(2 + n, 2 + 2 * n))
     total = P.reduce_sum(windows(padded(call, widen(x), pairs), size, stride, apart), dims=dims)
-    inside = ones(1, 1, *x.shape[2:], dtype=total.dtype)
+    inside = mt.ones(1, 1, *x.shape[2:], dtype=total.dtype)
     given = pads_of(call, x.shape[2:], size, stride, apart)
     if call["count_include_pad"]:
         counted = padded(call, inside, given, 1)
@@ -99,7 +93,7 @@ def _lp_pool(call: Call, x: Tensor) -> Tensor:
     size, stride, apart, pairs = _geometry(call, x)
     dims = list(range(2 + len(size), 2 + 2 * len(size)))
     p = _power(call)
-    return sum(abs(windows(padded(call, x, pairs), size, stride, apart)) ** p, dims) ** (1 / p)
+    return mt.sum(mt.abs(windows(padded(call, x, pairs), size, stride, apart)) ** p, dims) ** (1 / p)
 
 
 def _power(call: Call) -> int:
@@ -114,17 +108,9 @@ def _places(x: Tensor) -> list[int]:
     return list(range(2, x.ndim))
 
 
-def _global_average(call: Call, x: Tensor) -> Tensor:
-    return mean(x, _places(x), True)
-
-
-def _global_max(call: Call, x: Tensor) -> Tensor:
-    return amax(x, _places(x), True)
-
-
 def _global_lp(call: Call, x: Tensor) -> Tensor:
     p = _power(call)
-    return sum(abs(x) ** p, _places(x), True) ** (1 / p)
+    return mt.sum(mt.abs(x) ** p, _places(x), True) ** (1 / p)
 
 
 # Normalization ----------------------------------------------------------------------------------------------
@@ -134,12 +120,12 @@ def _batch_norm(
     call: Call, x: Tensor, scale: Tensor, bias: Tensor, running_mean: Tensor, running_var: Tensor
 ) -> tuple[Tensor, ...] | Tensor:
     if call["spatial"] == 0:  # until opset 9: statistics of each element
-        return (x - running_mean) * (scale / sqrt(running_var + call["epsilon"])) + bias
+        return (x - running_mean) * (scale / mt.sqrt(running_var + call["epsilon"])) + bias
     if not call["training_mode"] and not (call.version < 14 and call.wants(1)):
         return F.batch_norm(x, running_mean, running_var, scale, bias, eps=call["epsilon"])
     dims = [0, *_places(x)]
-    found = mean(x, dims)
-    spread = mean(square(x - reshape(found, (1, -1, *(1,) * (x.ndim - 2)))), dims)
+    found = mt.mean(x, dims)
+    spread = mt.mean(mt.square(x - mt.reshape(found, (1, -1, *(1,) * (x.ndim - 2)))), dims)
     keep = call["momentum"]
     return (
         F.batch_norm(x, found, spread, scale, bias, eps=call["epsilon"]),
@@ -151,9 +137,9 @@ def _batch_norm(
 
 
 def _standardized(x: Tensor, dims: Sequence[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    center = mean(x, dims, True)
+    center = mt.mean(x, dims, True)
     moved = x - center
-    inverse = 1 / sqrt(mean(moved * moved, dims, True) + eps)
+    inverse = 1 / mt.sqrt(mt.mean(moved * moved, dims, True) + eps)
     return moved * inverse, center, inverse
 
 
@@ -172,7 +158,7 @@ def _layer_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor | None = None
 def _rms_norm(call: Call, x: Tensor, scale: Tensor) -> Tensor:
     axis = dimension(call["axis"], x.ndim)
     wide = to_dtype(x, float32) if x.dtype.itemsize < 4 else x
-    normal = wide / sqrt(mean(wide * wide, list(range(axis, x.ndim)), True) + call["epsilon"])
+    normal = wide / mt.sqrt(mt.mean(wide * wide, list(range(axis, x.ndim)), True) + call["epsilon"])
     return to_dtype(normal * widen(scale), x.dtype)
 
 
@@ -185,7 +171,7 @@ def _group_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     if call.version < 21:  # a scale for each group, until ONNX has withdrawn it
         check_ndim("its input", x, 2, MOST_DIMS)
         each = x.shape[1] // max(call["num_groups"], 1)
-        scale, bias = (expand(unsqueeze(y, 1), (y.shape[0], each)).reshape(-1) for y in (scale, bias))
+        scale, bias = (expand(mt.unsqueeze(y, 1), (y.shape[0], each)).reshape(-1) for y in (scale, bias))
     return F.group_norm(x, call["num_groups"], scale, bias, call["epsilon"])
 
 
@@ -194,8 +180,8 @@ def _lrn(call: Call, x: Tensor) -> Tensor:
     size = call["size"]
     before = (size - 1) // 2
     padding = tuple([(before, size - 1 - before, 0) if dim == 1 else (0, 0, 0) for dim in range(x.ndim)])
-    squares = P.pad(square(x), padding=padding, value=0)
-    total = sum(P.unfold(squares, dim=1, size=size, step=1, dilation=1), -1)
+    squares = P.pad(mt.square(x), padding=padding, value=0)
+    total = mt.sum(P.unfold(squares, dim=1, size=size, step=1, dilation=1), -1)
     factor, offset, power = call["alpha"] / size, call["bias"], call["beta"]
     result: Tensor = x / (total * factor + offset) ** power
     return result
@@ -203,16 +189,16 @@ def _lrn(call: Call, x: Tensor) -> Tensor:
 
 def _lp_normalization(call: Call, x: Tensor) -> Tensor:
     axis = call["axis"]
-    length = sum(abs(x), axis, True) if call["p"] == 1 else sqrt(sum(square(x), axis, True))
-    return where(eq(length, 0), 0.0, x / where(eq(length, 0), 1.0, length))
+    length = mt.sum(mt.abs(x), axis, True) if call["p"] == 1 else mt.sqrt(mt.sum(mt.square(x), axis, True))
+    return mt.where(mt.eq(length, 0), 0.0, x / mt.where(mt.eq(length, 0), 1.0, length))
 
 
 def _dropout(call: Call, x: Tensor, ratio: Any = None, training: Any = None) -> tuple[Tensor, ...] | Tensor:
     p = 0.5 if ratio is None else float(item("the ratio", ratio))
     active = training is not None and bool(item("the mode", training))
     if not active or p == 0:
-        return (x, ones(x.shape, dtype="bool")) if call.wants(1) else x
-    kept = F.dropout(ones(x.shape, dtype=x.dtype), p)
+        return (x, mt.ones(x.shape, dtype="bool")) if call.wants(1) else x
+    kept = F.dropout(mt.ones(x.shape, dtype=x.dtype), p)
     return x * kept, kept > 0
 
 
@@ -220,9 +206,9 @@ ROWS: dict[str, Row] = {
     "AveragePool": Row(_average_pool),
     "BatchNormalization": Row(_batch_norm, untrained=(3, 4)),
     "Dropout": Row(_dropout, known=(1, 2), folds=False),
-    "GlobalAveragePool": Row(_global_average),
+    "GlobalAveragePool": Row(lambda call, x: mt.mean(x, _places(x), True)),
     "GlobalLpPool": Row(_global_lp),
-    "GlobalMaxPool": Row(_global_max),
+    "GlobalMaxPool": Row(lambda call, x: mt.amax(x, _places(x), True)),
     "GroupNormalization": Row(_group_norm),
     "InstanceNormalization": Row(_instance_norm),
     "LRN": Row(_lrn),

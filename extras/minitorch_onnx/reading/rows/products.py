@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import minitorch as mt
 from minitorch import primitives as P
 from minitorch.dtypes import DType, float32, float64, int32, uint8
-from minitorch.functional.arranging import flip
-from minitorch.functional.casting import iinfo
-from minitorch.functional.contraction import einsum
-from minitorch.functional.elementwise import round
-from minitorch.functional.extremes import amax, amin
-from minitorch.functional.linalg import matmul
 from minitorch.functional.operands import operand, to_dtype, wrap_dim
 from minitorch.functional.parts import part
 from minitorch.functional.quantised import dequantised, positive, quantised
-from minitorch.functional.selection import clamp, where
-from minitorch.functional.shaping import reshape, transpose
 from minitorch.interpreters import current_staging
 from minitorch.nn import functional as F
 from minitorch.tensor import Tensor
@@ -25,6 +18,7 @@ from ...common import TYPES
 from ..limits import refuse, shape_of
 from ..program import Row
 from ..running import Call
+from .checks import padded
 
 CONVOLUTIONS = (F.conv1d, F.conv2d, F.conv3d)
 
@@ -53,38 +47,17 @@ def per_dimension(call: Call, name: str, n: int) -> list[int]:
     return list(found)
 
 
-def padded(call: Call, x: Tensor, pairs: list[tuple[int, int]], value: float = 0) -> Tensor:
-    """The last dimensions padded; negative amounts cut off."""
-    lead = x.ndim - len(pairs)
-    shape_of(call.op, [n + max(a, 0) + max(b, 0) for n, (a, b) in zip(x.shape[lead:], pairs, strict=True)])
-    for dim, (before, after) in enumerate(pairs, lead):
-        if min(before, after) < 0:
-            x = part(x, dim, max(-before, 0), x.shape[dim] - max(-after, 0))
-    positive = [(max(before, 0), max(after, 0), 0) for before, after in pairs]
-    if not any(before or after for before, after, _ in positive):
-        return x
-    return P.pad(x, padding=((0, 0, 0),) * lead + tuple(positive), value=value)
-
-
-def _matmul(call: Call, a: Tensor, b: Tensor) -> Tensor:
-    return matmul(a, b)
-
-
 def _gemm(call: Call, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
-    a = transpose(a, 0, 1) if call["transA"] else a
+    a = mt.transpose(a, 0, 1) if call["transA"] else a
     alpha, beta = call["alpha"], call["beta"]
     if call["transB"] and alpha == beta == 1 and c is not None and c.ndim == 1:
         return F.linear(a, b, c)
-    found = matmul(a, transpose(b, 0, 1) if call["transB"] else b)
+    found = mt.matmul(a, mt.transpose(b, 0, 1) if call["transB"] else b)
     if alpha != 1:
         found = to_dtype(found * alpha, a.dtype)
     if c is None or beta == 0:
         return found
     return found + (c if beta == 1 else to_dtype(c * beta, c.dtype))
-
-
-def _einsum(call: Call, *xs: Tensor) -> Tensor:
-    return einsum(call["equation"], *xs)
 
 
 def _conv(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -120,9 +93,9 @@ def _conv_transpose(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None =
     else:
         cut = pads_of(call, x.shape[2:], weight.shape[2:], stride, apart)
     depth = weight.shape[0] // groups
-    turned = reshape(weight, (groups, depth, *weight.shape[1:]))
-    turned = reshape(transpose(turned, 1, 2), (groups * weight.shape[1], depth, *weight.shape[2:]))
-    turned = flip(turned, list(range(2, 2 + n)))
+    turned = mt.reshape(weight, (groups, depth, *weight.shape[1:]))
+    turned = mt.reshape(mt.transpose(turned, 1, 2), (groups * weight.shape[1], depth, *weight.shape[2:]))
+    turned = mt.flip(turned, list(range(2, 2 + n)))
     between = tuple([(0, 0, by - 1) for by in stride])
     shape_of(call.op, [length + k for length, k in zip(lengths, wide, strict=True)])
     spread = P.pad(x, padding=((0, 0, 0), (0, 0, 0), *between), value=0)
@@ -145,14 +118,14 @@ def shifted(x: Tensor, zero_point: Tensor | None, axis: int) -> Tensor:
 def along(x: Tensor, ndim: int, axis: int) -> Tensor:
     """One number, or one for each place along an axis, in a shape that broadcasts."""
     if x.numel() == 1:
-        return reshape(x, ())
-    return x if x.ndim != 1 else reshape(x, [-1 if dim == axis else 1 for dim in range(ndim)])
+        return mt.reshape(x, ())
+    return x if x.ndim != 1 else mt.reshape(x, [-1 if dim == axis else 1 for dim in range(ndim)])
 
 
 def _matmul_integer(
     call: Call, a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
 ) -> Tensor:
-    found = matmul(shifted(a, a_zero, a.ndim - 2), shifted(b, b_zero, b.ndim - 1))
+    found = mt.matmul(shifted(a, a_zero, a.ndim - 2), shifted(b, b_zero, b.ndim - 1))
     return to_dtype(found, int32)
 
 
@@ -168,29 +141,25 @@ def _conv_integer(
 def _blocks(call: Call, scale: Tensor, x: Tensor) -> Tensor:
     """A scale or zero point in a shape that broadcasts: per tensor, per channel, or per block along the axis."""
     if scale.numel() == 1:
-        return reshape(scale, ())
+        return mt.reshape(scale, ())
     axis = wrap_dim(call["axis"] if call["axis"] is not None else 1, x.ndim)
     size = call["block_size"]
     if not size or scale.ndim != x.ndim:
         return along(scale, x.ndim, axis)
     shape = list(scale.shape)
-    wide = reshape(scale, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    wide = mt.reshape(scale, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
     wide = P.expand(wide, shape=(*shape[: axis + 1], size, *shape[axis + 1 :]))
     shape[axis] *= size
-    return part(reshape(wide, shape), axis, 0, x.shape[axis])
-
-
-def _dynamic_quantize(call: Call, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return _quantised_by_range(x)
+    return part(mt.reshape(wide, shape), axis, 0, x.shape[axis])
 
 
 def _quantised_by_range(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """By the range of the data and 0; of zeros alone, the scale is 1."""
-    low, high = clamp(amin(x), max=0.0), clamp(amax(x), min=0.0)
+    low, high = mt.clamp(mt.amin(x), max=0.0), mt.clamp(mt.amax(x), min=0.0)
     width = high - low
-    scale = where(width == 0.0, 1.0, width / 255.0)
-    zero = clamp(round(-low / scale), 0.0, 255.0)
-    return to_dtype(clamp(round(x / scale) + zero, 0.0, 255.0), uint8), scale, to_dtype(zero, uint8)
+    scale = mt.where(width == 0.0, 1.0, width / 255.0)
+    zero = mt.clamp(mt.round(-low / scale), 0.0, 255.0)
+    return to_dtype(mt.clamp(mt.round(x / scale) + zero, 0.0, 255.0), uint8), scale, to_dtype(zero, uint8)
 
 
 def rounded_to_8_bits(x: Tensor) -> Tensor:
@@ -205,7 +174,7 @@ def _quantize(call: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None = 
     It multiplies with the reciprocal of the scale, and so may make another integer of a number next to a tie.
     """
     dtype: DType = zero_point.dtype if zero_point is not None else TYPES[call["output_dtype"] or 2]
-    units, limits = _blocks(call, positive(to_dtype(scale, float32)), x), iinfo(dtype)
+    units, limits = _blocks(call, positive(to_dtype(scale, float32)), x), mt.iinfo(dtype)
     zero = operand(0.0, float32) if zero_point is None else _blocks(call, to_dtype(zero_point, float32), x)
     return quantised(x, units, zero, limits.min, limits.max, dtype)
 
@@ -222,10 +191,10 @@ ROWS: dict[str, Row] = {
     "ConvInteger": Row(_conv_integer),
     "ConvTranspose": Row(_conv_transpose),
     "DequantizeLinear": Row(_dequantize, untrained=(1,)),
-    "DynamicQuantizeLinear": Row(_dynamic_quantize),
-    "Einsum": Row(_einsum),
+    "DynamicQuantizeLinear": Row(lambda call, x: _quantised_by_range(x)),
+    "Einsum": Row(lambda call, *xs: mt.einsum(call["equation"], *xs)),
     "Gemm": Row(_gemm),
-    "MatMul": Row(_matmul),
+    "MatMul": Row(lambda call, a, b: mt.matmul(a, b)),
     "MatMulInteger": Row(_matmul_integer),
     "QuantizeLinear": Row(_quantize, untrained=(1,), types=("output_dtype",)),
 }

@@ -7,14 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minitorch.functional.arranging import cat, stack
-from minitorch.functional.creation import zeros
-from minitorch.functional.elementwise import sigmoid, tanh
-from minitorch.functional.linalg import matmul
+import minitorch as mt
 from minitorch.functional.operands import to_dtype
-from minitorch.functional.parts import chunk
-from minitorch.functional.selection import where
-from minitorch.functional.shaping import reshape, transpose, unsqueeze
 from minitorch.nn.functional.activations import relu
 from minitorch.nn.recurrence import KINDS, Kind, State, rnn_step
 from minitorch.tensor import Tensor
@@ -26,7 +20,7 @@ from .products import rounded_to_8_bits
 
 ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 USUAL = {"LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"]}
-FUNCTIONS = {"tanh": tanh, "relu": relu, "sigmoid": sigmoid}
+FUNCTIONS = {"tanh": mt.tanh, "relu": relu, "sigmoid": mt.sigmoid}
 
 
 def _op(call: Call) -> str:
@@ -59,14 +53,14 @@ def _quantised(call: Call, x: Tensor, weight: Tensor, recurrent: Tensor, *others
             refuse("its weights have no scale")
         shape = (scale.shape[0], 1, -1)
         floats = to_dtype(integers, scale.dtype)
-        floats = floats if zero is None else floats - reshape(to_dtype(zero, scale.dtype), shape)
-        wide.append(transpose(floats * reshape(scale, shape), 1, 2))
+        floats = floats if zero is None else floats - mt.reshape(to_dtype(zero, scale.dtype), shape)
+        wide.append(mt.transpose(floats * mt.reshape(scale, shape), 1, 2))
     return _recurrence(call, x, wide[0], wide[1], *given[:5])
 
 
 def _ordered(x: Tensor, op: str, axis: int) -> Tensor:
-    parts = chunk(x, len(ORDERS[op]), axis)
-    return cat([parts[at] for at in ORDERS[op]], axis)
+    parts = mt.chunk(x, len(ORDERS[op]), axis)
+    return mt.cat([parts[at] for at in ORDERS[op]], axis)
 
 
 def _recurrence(
@@ -85,7 +79,7 @@ def _recurrence(
     directions = 2 if call["direction"] == "bidirectional" else 1
     _check_shapes(call, directions, x, weight, recurrent, bias, lengths, first, cell)
     if call["layout"]:
-        x = transpose(x, 0, 1)
+        x = mt.transpose(x, 0, 1)
     hidden = recurrent.shape[-1]
     outputs, ends = [], []
     for at in range(directions):
@@ -94,24 +88,24 @@ def _recurrence(
         states = [first, cell][: kind.states]
         begin = tuple(
             [
-                zeros(x.shape[1], hidden, dtype=x.dtype)
+                mt.zeros(x.shape[1], hidden, dtype=x.dtype)
                 if each is None
                 else (each[:, at] if call["layout"] else each[at])
                 for each in states
             ]
         )
-        both = None if bias is None else chunk(bias[at], 2, 0)
+        both = None if bias is None else mt.chunk(bias[at], 2, 0)
         ih, hh = _ordered(weight[at], _op(call), 0), _ordered(recurrent[at], _op(call), 0)
-        given = matmul(_read(call, x), transpose(ih, 0, 1))
+        given = mt.matmul(_read(call, x), mt.transpose(ih, 0, 1))
         b_ih, b_hh = (None, None) if both is None else [_ordered(each, _op(call), 0) for each in both]
         given = given if b_ih is None else given + b_ih
         rows, end = _steps(call, kind, given, begin, hh, b_hh, backwards, lengths)
-        outputs.append(stack(rows))
+        outputs.append(mt.stack(rows))
         ends.append(end)
-    y = stack(outputs, 1)
-    last = [stack(each) for each in zip(*ends, strict=True)]
+    y = mt.stack(outputs, 1)
+    last = [mt.stack(each) for each in zip(*ends, strict=True)]
     if call["layout"]:
-        y, last = y.permute(2, 0, 1, 3), [transpose(each, 0, 1) for each in last]
+        y, last = y.permute(2, 0, 1, 3), [mt.transpose(each, 0, 1) for each in last]
     return y, *last
 
 
@@ -137,7 +131,7 @@ def _steps(
     lengths: Tensor | None,
 ) -> tuple[Sequence[Tensor], State]:  # fmt: skip
     """The recurrence over time; sequences that have ended keep their state, and give zeros."""
-    right = transpose(weight, 0, 1)
+    right = mt.transpose(weight, 0, 1)
     early_reset = _op(call) == "GRU" and not call["linear_before_reset"]
     found = []
     for time in reversed(range(given.shape[0])) if back else range(given.shape[0]):
@@ -146,12 +140,12 @@ def _steps(
         if early_reset:
             new: State = (_gru_step(x, state[0], right, bias),)
         else:
-            product = matmul(_read(call, state[0]), right)
+            product = mt.matmul(_read(call, state[0]), right)
             new = kind.step(x, product if bias is None else product + bias, state)
         if lengths is not None:
-            running = unsqueeze(lengths > time, 1)
-            found.append(where(running, new[0], 0.0))
-            new = tuple([where(running, each, old) for each, old in zip(new, state, strict=True)])
+            running = mt.unsqueeze(lengths > time, 1)
+            found.append(mt.where(running, new[0], 0.0))
+            new = tuple([mt.where(running, each, old) for each, old in zip(new, state, strict=True)])
         else:
             found.append(new[0])
         state = new
@@ -161,12 +155,12 @@ def _steps(
 def _gru_step(x: Tensor, h: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
     """A GRU as in Cho and others (arXiv:1406.1078): the reset comes before the product."""
     size = h.shape[-1]
-    xr, xz, xn = chunk(x, 3, -1)
-    gates = matmul(h, right[:, : 2 * size])
-    br, bz, bn = (0.0, 0.0, 0.0) if bias is None else chunk(bias, 3, 0)
-    hr, hz = chunk(gates, 2, -1)
-    r, z = sigmoid(xr + hr + br), sigmoid(xz + hz + bz)
-    n = tanh(xn + matmul(r * h, right[:, 2 * size :]) + bn)
+    xr, xz, xn = mt.chunk(x, 3, -1)
+    gates = mt.matmul(h, right[:, : 2 * size])
+    br, bz, bn = (0.0, 0.0, 0.0) if bias is None else mt.chunk(bias, 3, 0)
+    hr, hz = mt.chunk(gates, 2, -1)
+    r, z = mt.sigmoid(xr + hr + br), mt.sigmoid(xz + hz + bz)
+    n = mt.tanh(xn + mt.matmul(r * h, right[:, 2 * size :]) + bn)
     return n + z * (h - n)
 
 

@@ -10,19 +10,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import minitorch as mt
 from minitorch.dtypes import bool_
-from minitorch.functional import elementwise as E
-from minitorch.functional.arithmetic import div
-from minitorch.functional.arranging import cat, flip
-from minitorch.functional.casting import contiguous, iinfo
-from minitorch.functional.creation import full, full_like
-from minitorch.functional.extremes import amax, amin, argmax, argmin
+from minitorch.functional.casting import contiguous
 from minitorch.functional.operands import to_dtype, widened
 from minitorch.functional.parts import part
-from minitorch.functional.reductions import logsumexp, prod, sum
-from minitorch.functional.scans import cumprod, cumsum
-from minitorch.functional.shaping import unsqueeze
-from minitorch.functional.statistics import mean
 from minitorch.tensor import Tensor
 
 from ..limits import refuse
@@ -39,7 +31,7 @@ def _reduction(function: Reduction) -> Row:
     def apply(call: Call, x: Tensor, axes: Any = None) -> Tensor:
         given = [] if axes is None else ints(axes)
         if not given and call["noop_with_empty_axes"]:
-            return function(unsqueeze(x, x.ndim), (x.ndim,), False)
+            return function(mt.unsqueeze(x, x.ndim), (x.ndim,), False)
         dims = tuple([dimension(axis, x.ndim) for axis in given]) if given else tuple(range(x.ndim))
         if len(set(dims)) < len(dims):
             refuse(f"an axis comes twice among its {len(dims)}")
@@ -49,61 +41,45 @@ def _reduction(function: Reduction) -> Row:
 
 
 def _sum(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
-    return sum(x, dims, keep, dtype=x.dtype)
+    return mt.sum(x, dims, keep, dtype=x.dtype)
 
 
 def _mean(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
     if x.dtype.is_floating_point:
-        return mean(x, dims, keep)
+        return mt.mean(x, dims, keep)
     count = math.prod([x.shape[dim] for dim in dims])
-    return to_dtype(div(_sum(x, dims, keep), count, rounding_mode="trunc"), x.dtype)
+    return to_dtype(mt.div(_sum(x, dims, keep), count, rounding_mode="trunc"), x.dtype)
 
 
 def _prod(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
     for dim in sorted(dims, reverse=True):
-        x = prod(x, dim, keep, dtype=x.dtype)
+        x = mt.prod(x, dim, keep, dtype=x.dtype)
     return x
 
 
-def _largest(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
-    """Of nothing, the least number of the type."""
-    return amax(x, dims, keep) if math.prod([x.shape[dim] for dim in dims]) else _of_nothing(x, dims, keep, 0)
-
-
-def _least(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
-    """Of nothing, the largest number of the type."""
-    return amin(x, dims, keep) if math.prod([x.shape[dim] for dim in dims]) else _of_nothing(x, dims, keep, 1)
+def _extreme(function: Callable[..., Tensor], end: int) -> Row:
+    """The largest or the least number; of nothing, one end of the type's range."""
+    return _reduction(
+        lambda x, dims, keep: (
+            function(x, dims, keep) if math.prod([x.shape[dim] for dim in dims]) else _of_nothing(x, dims, keep, end)
+        )
+    )
 
 
 def _of_nothing(x: Tensor, dims: tuple[int, ...], keep: bool, end: int) -> Tensor:
     """One end of the type's range, in the shape that a reduction has."""
     shape = [1 if axis in dims else length for axis, length in enumerate(x.shape) if keep or axis not in dims]
     if x.dtype.is_floating_point:
-        return full(shape, (-math.inf, math.inf)[end], dtype=x.dtype)
+        return mt.full(shape, (-math.inf, math.inf)[end], dtype=x.dtype)
     if x.dtype is bool_:
-        return full(shape, bool(end), dtype=x.dtype)
-    bounds = iinfo(x.dtype)
-    return full(shape, (bounds.min, bounds.max)[end], dtype=x.dtype)
+        return mt.full(shape, bool(end), dtype=x.dtype)
+    bounds = mt.iinfo(x.dtype)
+    return mt.full(shape, (bounds.min, bounds.max)[end], dtype=x.dtype)
 
 
-def _l1(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
-    return _sum(E.abs(x), dims, keep)
-
-
-def _sum_square(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
-    return _sum(E.square(x), dims, keep)
-
-
-def _l2(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
-    return to_dtype(widened(lambda each: E.sqrt(_sum_square(each, dims, keep)))(x), x.dtype)
-
-
-def _log_sum(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
-    return to_dtype(widened(lambda each: E.log(_sum(each, dims, keep)))(x), x.dtype)
-
-
-def _log_sum_exp(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
-    return to_dtype(logsumexp(x, dims, keep), x.dtype)
+def _widened(function: Callable[..., Tensor]) -> Row:
+    """A reduction of floats that is computed in float32 at least."""
+    return _reduction(lambda x, dims, keep: to_dtype(widened(lambda each: function(each, dims, keep))(x), x.dtype))
 
 
 def _place(function: Callable[..., Tensor]) -> Row:
@@ -112,10 +88,10 @@ def _place(function: Callable[..., Tensor]) -> Row:
     def apply(call: Call, x: Tensor) -> Tensor:
         axis = dimension(call["axis"], x.ndim)
         if call["select_last_index"]:
-            found = x.shape[axis] - 1 - function(flip(x, axis), axis)
+            found = x.shape[axis] - 1 - function(mt.flip(x, axis), axis)
         else:
             found = function(x, axis)
-        return unsqueeze(found, axis) if call["keepdims"] else found
+        return mt.unsqueeze(found, axis) if call["keepdims"] else found
 
     return Row(apply)
 
@@ -125,30 +101,30 @@ def _scan(function: Callable[..., Tensor], neutral: int) -> Row:
 
     def apply(call: Call, x: Tensor, axis: Any) -> Tensor:
         dim = dimension(whole("the axis", axis), x.ndim)
-        turned = flip(x, dim) if call["reverse"] else x
+        turned = mt.flip(x, dim) if call["reverse"] else x
         if call["exclusive"]:
             length = x.shape[dim]
-            first = full_like(part(turned, dim, 0, min(1, length)), neutral)
-            turned = cat([first, part(turned, dim, 0, max(length - 1, 0))], dim)
+            first = mt.full_like(part(turned, dim, 0, min(1, length)), neutral)
+            turned = mt.cat([first, part(turned, dim, 0, max(length - 1, 0))], dim)
         found = function(contiguous(turned), dim, dtype=x.dtype)
-        return flip(found, dim) if call["reverse"] else found
+        return mt.flip(found, dim) if call["reverse"] else found
 
     return Row(apply, known=(1,))
 
 
 ROWS: dict[str, Row] = {
-    "ArgMax": _place(argmax),
-    "ArgMin": _place(argmin),
-    "CumProd": _scan(cumprod, 1),
-    "CumSum": _scan(cumsum, 0),
-    "ReduceL1": _reduction(_l1),
-    "ReduceL2": _reduction(_l2),
-    "ReduceLogSum": _reduction(_log_sum),
-    "ReduceLogSumExp": _reduction(_log_sum_exp),
-    "ReduceMax": _reduction(_largest),
+    "ArgMax": _place(mt.argmax),
+    "ArgMin": _place(mt.argmin),
+    "CumProd": _scan(mt.cumprod, 1),
+    "CumSum": _scan(mt.cumsum, 0),
+    "ReduceL1": _reduction(lambda x, dims, keep: _sum(mt.abs(x), dims, keep)),
+    "ReduceL2": _widened(lambda x, dims, keep: mt.sqrt(_sum(mt.square(x), dims, keep))),
+    "ReduceLogSum": _widened(lambda x, dims, keep: mt.log(_sum(x, dims, keep))),
+    "ReduceLogSumExp": _reduction(lambda x, dims, keep: to_dtype(mt.logsumexp(x, dims, keep), x.dtype)),
+    "ReduceMax": _extreme(mt.amax, 0),
     "ReduceMean": _reduction(_mean),
-    "ReduceMin": _reduction(_least),
+    "ReduceMin": _extreme(mt.amin, 1),
     "ReduceProd": _reduction(_prod),
     "ReduceSum": _reduction(_sum),
-    "ReduceSumSquare": _reduction(_sum_square),
+    "ReduceSumSquare": _reduction(lambda x, dims, keep: _sum(mt.square(x), dims, keep)),
 }

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.functional.gathering import index_select
+import minitorch as mt
 from minitorch.functional.operands import from_array, to_dtype, widen
-from minitorch.functional.selection import where
-from minitorch.functional.shaping import expand, reshape, unsqueeze
+from minitorch.functional.shaping import expand
 from minitorch.tensor import Tensor
 
 from ..limits import check_numbers, refuse, shape_of
@@ -97,7 +96,7 @@ def _resize(call: Call, x: Tensor, *given: Array | None) -> Tensor:
             found = _weighted(call, found, dim, places, scale)
         if call["coordinate_transformation_mode"] == "tf_crop_and_resize":
             outside = from_array(((places < 0) | (places > n - 1)).reshape(-1, *(1,) * (x.ndim - dim - 1)))
-            found = where(outside, call["extrapolation_value"], found)
+            found = mt.where(outside, call["extrapolation_value"], found)
     return to_dtype(found, x.dtype)
 
 
@@ -145,8 +144,8 @@ def _selected(x: Tensor, dim: int, places: Array) -> Tensor:
     times = len(places) // n if n else 0
     if times and np.array_equal(places, np.arange(n).repeat(times)):
         shape = (*x.shape[: dim + 1], times, *x.shape[dim + 1 :])
-        return reshape(expand(unsqueeze(x, dim + 1), shape), (*x.shape[:dim], n * times, *x.shape[dim + 1 :]))
-    return index_select(x, dim, from_array(places))
+        return mt.reshape(expand(mt.unsqueeze(x, dim + 1), shape), (*x.shape[:dim], n * times, *x.shape[dim + 1 :]))
+    return mt.index_select(x, dim, from_array(places))
 
 
 ROWS: dict[str, Row] = {"Resize": Row(_resize, known=(1, 2, 3))}
