@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minitorch.dtypes import DType
 from minitorch.ir import Node
 
 from .building import Building, Row, plain
-from .elementwise import in_type
+from .terms import Term, in_type
 
 
 def _clip(b: Building, node: Node, operands: list[str]) -> str:
@@ -25,7 +24,7 @@ def _elu(b: Building, node: Node, operands: list[str]) -> str:
     return b.apply("Selu", node.dtype, *operands, alpha=alpha, gamma=gamma)
 
 
-def _composed(kind: str, since: int, compose: Callable[..., str]) -> Row:
+def _composed(kind: str, since: int, compose: Callable[..., Term]) -> Row:
     """An operator, and before the version that has it, its definition."""
 
     def row(b: Building, node: Node, operands: list[str]) -> str:
@@ -34,29 +33,21 @@ def _composed(kind: str, since: int, compose: Callable[..., str]) -> Row:
     return row
 
 
-def _hard_gate(b: Building, dtype: DType, x: str) -> str:
-    return b.op("HardSigmoid", x, alpha=1 / 6, beta=0.5)
-
-
 def _leaky_relu(b: Building, node: Node, operands: list[str]) -> str:
     return b.apply("LeakyRelu", node.dtype, *operands, alpha=node.params["slope"])
 
 
-def _hard_swish(b: Building, dtype: DType, x: str) -> str:
-    return b.op("Mul", x, _hard_gate(b, dtype, x))
-
-
-def _mish(b: Building, dtype: DType, x: str) -> str:
-    return b.op("Mul", x, b.op("Tanh", b.op("Softplus", x)))
+def _hard_gate(x: Term) -> Term:
+    return x.HardSigmoid(alpha=1 / 6, beta=0.5)
 
 
 ROWS: dict[str, Row] = {
     "clip": _clip,
     "elu": _elu,
     "hardsigmoid": in_type(_hard_gate),
-    "hardswish": _composed("HardSwish", 14, _hard_swish),
+    "hardswish": _composed("HardSwish", 14, lambda x: x * _hard_gate(x)),
     "leaky_relu": _leaky_relu,
-    "mish": _composed("Mish", 18, _mish),
+    "mish": _composed("Mish", 18, lambda x: x * x.Softplus().Tanh()),
     "softplus": plain("Softplus"),
     "softsign": plain("Softsign"),
 }

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from minitorch import dtypes
-from minitorch.dtypes import DType
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node
 from minitorch.passes.intervals import interval
 
 from ..common import NUMBERS
 from .building import Building, Row
+from .terms import Term, in_type
 
 
 def operator(kind: str, of_bools: str = "") -> Row:
@@ -43,130 +43,99 @@ def comparison(kind: str) -> Row:
     return row
 
 
-def in_type(compose: Callable[..., str]) -> Row:
-    """The row of a composition ``(b, dtype, *operands)``; 16-bit floats are computed in float32."""
-
-    def row(b: Building, node: Node, operands: list[str]) -> str:
-        dtype = node.inputs[0].dtype
-        narrow = dtype in (dtypes.float16, dtypes.bfloat16)
-        wide = dtypes.float32 if narrow else dtype
-        found = compose(b, wide, *[b.cast(each, dtype, wide) for each in operands])
-        return b.cast(found, wide, dtype)
-
-    return row
-
-
 # Floats ---------------------------------------------------------------------------------------------------
 
 
-def trunc(b: Building, dtype: DType, x: str) -> str:
+def trunc(x: Term) -> Term:
     """Rounded towards zero: up below zero, down elsewhere."""
-    return b.op("Where", b.op("Less", x, b.number(0, dtype)), b.op("Ceil", x), b.op("Floor", x))
+    return (x < 0).where(x.Ceil(), x.Floor())
 
 
-def expm1(b: Building, dtype: DType, x: str) -> str:
+def expm1(x: Term) -> Term:
     """``tanh(x / 2) * (e**x + 1)``, which keeps all digits near 0."""
-    half = b.op("Tanh", b.op("Mul", x, b.number(0.5, dtype)))
-    return b.op("Mul", half, b.op("Add", b.op("Exp", x), b.number(1, dtype)))
+    return (x * 0.5).Tanh() * (x.Exp() + 1)
 
 
-def log1p(b: Building, dtype: DType, x: str) -> str:
+def log1p(x: Term) -> Term:
     """Kahan's formula: with u = 1 + x as rounded, ``log(u) * x / (u - 1)``; x itself where u is 1 or infinite."""
-    one = b.number(1, dtype)
-    u = b.op("Add", x, one)
-    itself = b.op("Or", b.op("Equal", u, one), b.op("Equal", u, b.number(math.inf, dtype)))
-    return b.op("Where", itself, x, b.op("Mul", b.op("Log", u), b.op("Div", x, b.op("Sub", u, one))))
+    u = x + 1
+    itself = u.Equal(1) | u.Equal(math.inf)
+    return itself.where(x, u.Log() * (x / (u - 1)))
 
 
-def is_negative(b: Building, dtype: DType, x: str) -> str:
+def is_negative(x: Term) -> Term:
     """Whether a number has a minus sign, -0.0 included."""
-    zero = b.number(0, dtype)
-    signed = b.op("Where", b.op("Equal", x, zero), b.op("Div", b.number(1, dtype), x), x)
-    return b.op("Less", signed, zero)
+    return x.Equal(0).where(1 / x, x) < 0
 
 
-def atan2(b: Building, dtype: DType, y: str, x: str) -> str:
+def atan2(y: Term, x: Term) -> Term:
     """The arctangent of the smaller length over the larger, mirrored into the octant of the point."""
-    zero = b.number(0, dtype)
-    wide, high = b.op("Abs", x), b.op("Abs", y)
-    steep = b.op("Less", wide, high)
-    small, large = b.op("Where", steep, wide, high), b.op("Where", steep, high, wide)
-    at_zero = b.op("Equal", large, zero)
-    ratio = b.op("Div", small, b.op("Where", at_zero, b.number(1, dtype), large))
-    infinity = b.number(math.inf, dtype)
-    diagonal = b.op("And", b.op("Equal", small, infinity), b.op("Equal", large, infinity))
-    ratio = b.op("Where", diagonal, b.number(1, dtype), ratio)
-    angle = b.op("Atan", ratio)
-    angle = b.op("Where", steep, b.op("Sub", b.number(math.pi / 2, dtype), angle), angle)
-    angle = b.op("Where", is_negative(b, dtype, x), b.op("Sub", b.number(math.pi, dtype), angle), angle)
-    return b.op("Where", is_negative(b, dtype, y), b.op("Neg", angle), angle)
+    wide, high = x.Abs(), y.Abs()
+    steep = wide < high
+    small, large = steep.where(wide, high), steep.where(high, wide)
+    ratio = small / large.Equal(0).where(1, large)
+    ratio = (small.Equal(math.inf) & large.Equal(math.inf)).where(1, ratio)
+    angle = ratio.Atan()
+    angle = steep.where(math.pi / 2 - angle, angle)
+    angle = is_negative(x).where(math.pi - angle, angle)
+    return is_negative(y).where(-angle, angle)
 
 
-def _float_parts(b: Building, dtype: DType, x: str, y: str) -> tuple[str, str, str]:
+def _float_parts(x: Term, y: Term) -> tuple[Term, Term, Term]:
     """The remainder with the sign of y, the one of C, and whether they differ; as NumPy's `divmod`."""
-    zero = b.number(0, dtype)
-    rest = b.op("Mod", x, y, fmod=1)
-    below, above = b.op("Less", rest, zero), b.op("Less", zero, rest)
-    y_below, y_above = b.op("Less", y, zero), b.op("Less", zero, y)
-    other = b.op("Or", b.op("And", below, y_above), b.op("And", above, y_below))
-    signed_zero = b.op("Where", y_below, b.number(-0.0, dtype), zero)
-    kept = b.op("Where", b.op("Equal", rest, zero), signed_zero, rest)
-    return b.op("Where", other, b.op("Add", rest, y), kept), rest, other
+    rest = x.Mod(y, fmod=1)
+    other = ((rest < 0) & (y > 0)) | ((rest > 0) & (y < 0))
+    kept = rest.Equal(0).where((y < 0).where(-0.0, 0), rest)
+    return other.where(rest + y, kept), rest, other
 
 
-def _floats_remainder(b: Building, dtype: DType, x: str, y: str) -> str:
-    return _float_parts(b, dtype, x, y)[0]
+def _floats_remainder(x: Term, y: Term) -> Term:
+    return _float_parts(x, y)[0]
 
 
-def _floats_floor_divide(b: Building, dtype: DType, x: str, y: str) -> str:
-    zero, one = b.number(0, dtype), b.number(1, dtype)
-    _, rest, other = _float_parts(b, dtype, x, y)
-    exact = b.op("Div", b.op("Sub", x, rest), y)
-    exact = b.op("Where", other, b.op("Sub", exact, one), exact)
-    down = b.op("Floor", exact)
-    far = b.op("Less", b.number(0.5, dtype), b.op("Sub", exact, down))
-    down = b.op("Where", far, b.op("Add", down, one), down)
-    quotient = b.op("Div", x, y)
-    signed = b.op("Where", is_negative(b, dtype, quotient), b.number(-0.0, dtype), zero)
-    down = b.op("Where", b.op("Equal", exact, zero), signed, down)
-    return b.op("Where", b.op("Equal", y, zero), quotient, down)
+def _floats_floor_divide(x: Term, y: Term) -> Term:
+    _, rest, other = _float_parts(x, y)
+    exact = (x - rest) / y
+    exact = other.where(exact - 1, exact)
+    down = exact.Floor()
+    down = (exact - down > 0.5).where(down + 1, down)
+    quotient = x / y
+    down = exact.Equal(0).where(is_negative(quotient).where(-0.0, 0), down)
+    return y.Equal(0).where(quotient, down)
 
 
 # Integers: ONNX does not say what a quotient by 0 is, and processors do not compute the lowest number by -1 -----
 
 
-def _safe(b: Building, dtype: DType, y: str) -> tuple[str, str, str | None]:
+def _safe(y: Term) -> tuple[Term, Term, Term | None]:
     """A divisor that nothing is wrong with, where the divisor is 0, and where it is -1."""
-    zero = b.op("Equal", y, b.number(0, dtype))
-    minus = b.op("Equal", y, b.number(-1, dtype)) if dtype.is_signed else None
-    wrong = b.op("Or", zero, minus) if minus else zero
-    return b.op("Where", wrong, b.number(1, dtype), y), zero, minus
+    zero = y.Equal(0)
+    minus = y.Equal(-1) if y.dtype.is_signed else None
+    return (zero | minus if minus else zero).where(1, y), zero, minus
 
 
-def _ints_floor_divide(b: Building, dtype: DType, x: str, y: str) -> str:
-    divisor, at_zero, minus = _safe(b, dtype, y)
-    quotient, zero = b.op("Div", x, divisor), b.number(0, dtype)
+def _ints_floor_divide(x: Term, y: Term) -> Term:
+    divisor, at_zero, minus = _safe(y)
+    quotient = x / divisor
     if minus:
-        rest = b.op("Sub", x, b.op("Mul", quotient, divisor))
-        other = b.op("Xor", b.op("Less", rest, zero), b.op("Less", divisor, zero))
-        inexact = b.op("Not", b.op("Equal", rest, zero))
-        down = b.op("Sub", quotient, b.number(1, dtype))
-        quotient = b.op("Where", b.op("And", inexact, other), down, quotient)
-        quotient = b.op("Where", minus, b.op("Neg", x), quotient)
-    return b.op("Where", at_zero, zero, quotient)
+        rest = x - quotient * divisor
+        inexact = ~rest.Equal(0) & ((rest < 0) ^ (divisor < 0))
+        quotient = minus.where(-x, inexact.where(quotient - 1, quotient))
+    return at_zero.where(0, quotient)
 
 
-def _ints_remainder(b: Building, dtype: DType, x: str, y: str) -> str:
-    return b.op("Mod", x, _safe(b, dtype, y)[0])
+def _ints_remainder(x: Term, y: Term) -> Term:
+    return x % _safe(y)[0]
 
 
-def _of_kind(floats: Callable[..., str], ints: Callable[..., str]) -> Row:
+def _of_kind(floats: Callable[..., Term], ints: Callable[..., Term]) -> Row:
     def row(b: Building, node: Node, operands: list[str]) -> str:
         dtype = node.dtype
         if dtype.is_floating_point:
             return in_type(floats)(b, node, operands)
         wide = dtypes.int64 if dtype is dtypes.uint32 else dtype if dtype is dtypes.int64 else dtypes.int32
-        return b.cast(ints(b, wide, *[b.cast(each, dtype, wide) for each in operands]), wide, dtype)
+        found = ints(*[Term(b, wide, b.cast(each, dtype, wide)) for each in operands])
+        return b.cast(found.name, wide, dtype)
 
     return row
 
@@ -176,26 +145,23 @@ def _power(b: Building, node: Node, operands: list[str]) -> str:
     if dtype.is_floating_point:
         return b.apply("Pow", dtype, *operands)
     wide = dtypes.int64
-    base, exponent = (b.cast(each, dtype, wide) for each in operands)
-    zero, one = b.number(0, wide), b.number(1, wide)
+    base, exponent = (Term(b, wide, b.cast(each, dtype, wide)) for each in operands)
     bits = dtype.itemsize * 8 - dtype.is_signed
     given = node.inputs[1]
     if is_splat(given):
         bits = max(int(given.params["value"]), 0).bit_length()
     # Square and multiply: ONNX Runtime computes powers of integers in float64.
-    result, square, rest = one, base, b.op("Max", exponent, zero)
+    result, square, rest = Term(b, wide, b.number(1, wide)), base, exponent.Max(0)
     for bit in range(bits):
-        half = b.op("Div", rest, b.number(2, wide))
-        odd = b.op("Less", b.op("Mul", half, b.number(2, wide)), rest)
-        result = b.op("Where", odd, b.op("Mul", result, square), result)
+        half = rest / 2
+        result = (half * 2 < rest).where(result * square, result)
         if bit + 1 < bits:
-            square, rest = b.op("Mul", square, square), half
+            square, rest = square * square, half
     if dtype.is_signed:  # to a negative power, all but 1 and -1 are 0
-        odd = b.op("Equal", b.op("Mod", exponent, b.number(2, wide)), one)
-        unit = b.op("Equal", b.op("Abs", base), one)
-        signed = b.op("Where", b.op("And", unit, odd), base, b.op("Where", unit, one, zero))
-        result = b.op("Where", b.op("Less", exponent, zero), signed, result)
-    full = b.op("Expand", result, b.vector(node.shape)) if bits == 0 else result
+        odd, unit = (exponent % 2).Equal(1), base.Abs().Equal(1)
+        signed = (unit & odd).where(base, unit.where(1, 0))
+        result = (exponent < 0).where(signed, result)
+    full = b.op("Expand", result.name, b.vector(node.shape)) if bits == 0 else result.name
     return b.cast(full, wide, dtype)
 
 
@@ -233,18 +199,15 @@ def _shift(b: Building, node: Node, operands: list[str]) -> str:
     if not left and dtype in _UNSIGNED and _moves_down(node):
         moved = [b.cast(each, dtype, _UNSIGNED[dtype]) for each in operands]
         return b.cast(b.op("BitShift", *moved, direction="RIGHT"), _UNSIGNED[dtype], dtype)
-    x, by = (b.cast(each, dtype, wide) for each in operands)
-    zero, most = b.number(0, wide), b.number(bits if left else min(bits, 63), wide)
-    far = b.op("Or", b.op("Less", by, zero), b.op("LessOrEqual", most, by))
-    place = b.op("Where", far, zero, by)
-    power = b.op("Gather", b.constant(_POWERS), place, axis=0)
+    x, by = (Term(b, wide, b.cast(each, dtype, wide)) for each in operands)
+    far = (by < 0) | (by >= (bits if left else min(bits, 63)))
+    power = Term(b, wide, b.op("Gather", b.constant(_POWERS), far.where(0, by).name, axis=0))
     if left:
-        return b.cast(b.op("Where", far, zero, b.op("Mul", x, power)), wide, dtype)
-    below = b.op("Less", x, zero)
-    minus = b.number(-1, wide)
-    positive = b.op("Where", below, b.op("Sub", minus, x), x)  # its bits turned, if it is negative
-    quotient = b.op("Where", far, zero, b.op("Div", positive, power))
-    return b.cast(b.op("Where", below, b.op("Sub", minus, quotient), quotient), wide, dtype)
+        return b.cast(far.where(0, x * power).name, wide, dtype)
+    below = x < 0
+    positive = below.where(-1 - x, x)  # its bits turned, if it is negative
+    quotient = far.where(0, positive / power)
+    return b.cast(below.where(-1 - quotient, quotient).name, wide, dtype)
 
 
 def _moves_down(node: Node) -> bool:

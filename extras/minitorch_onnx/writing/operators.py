@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from minitorch import dtypes
-from minitorch.dtypes import DType
 from minitorch.ir import Node
 from minitorch.sizes import is_symbolic, same
 
 from .building import Building, Row, plain
-from .elementwise import in_type, is_negative
+from .elementwise import is_negative
+from .terms import Term, in_type
 
 
 def _along(kind: str) -> Row:
@@ -26,12 +26,7 @@ def _along(kind: str) -> Row:
 def _signbit(b: Building, node: Node, operands: list[str]) -> str:
     dtype = node.inputs[0].dtype
     wide = dtypes.float32 if dtype is dtypes.bfloat16 else dtype
-    return is_negative(b, wide, b.cast(operands[0], dtype, wide))
-
-
-def _silu(b: Building, dtype: DType, x: str) -> str:
-    """The operator Swish, of opset 24, has no kernel in ONNX Runtime 1.32."""
-    return b.op("Mul", x, b.op("Sigmoid", x))
+    return is_negative(Term(b, wide, b.cast(operands[0], dtype, wide))).name
 
 
 def _gelu(b: Building, node: Node, operands: list[str]) -> str:
@@ -40,13 +35,12 @@ def _gelu(b: Building, node: Node, operands: list[str]) -> str:
         more = {} if approximate == "none" else {"approximate": approximate}
         return b.apply("Gelu", node.dtype, *operands, **more)
 
-    def compose(b: Building, dtype: DType, x: str) -> str:
+    def compose(x: Term) -> Term:
         if approximate == "none":
-            bent = b.op("Erf", b.op("Mul", x, b.number(math.sqrt(0.5), dtype)))
+            bent = (x * math.sqrt(0.5)).Erf()
         else:
-            cube = b.op("Mul", b.op("Mul", b.op("Mul", x, x), x), b.number(0.044715, dtype))
-            bent = b.op("Tanh", b.op("Mul", b.op("Add", x, cube), b.number(math.sqrt(2 / math.pi), dtype)))
-        return b.op("Mul", b.op("Mul", x, b.number(0.5, dtype)), b.op("Add", bent, b.number(1, dtype)))
+            bent = ((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)).Tanh()
+        return x * 0.5 * (bent + 1)
 
     return in_type(compose)(b, node, operands)
 
@@ -54,9 +48,9 @@ def _gelu(b: Building, node: Node, operands: list[str]) -> str:
 # Normalisations -------------------------------------------------------------------------------------------
 
 
-def _mean(b: Building, name: str, last: int) -> str:
-    axes = list(range(-last, 0))
-    return b.op("ReduceMean", name, b.constant(axes)) if b.opset >= 18 else b.op("ReduceMean", name, axes=axes)
+def _mean(x: Term, last: int) -> Term:
+    axes, b = list(range(-last, 0)), x.b
+    return Term(b, x.dtype, b.op("ReduceMean", x.name, b.constant(axes))) if b.opset >= 18 else x.ReduceMean(axes=axes)
 
 
 def _normalized(kind: str, since: int) -> Row:
@@ -73,12 +67,11 @@ def _normalized(kind: str, since: int) -> Row:
                 names.append(b.constant(np.ones(node.shape[-last:], wide.numpy)))
             return b.cast(b.op(kind, *names, axis=-last, epsilon=eps), wide, dtype)
 
-        def compose(b: Building, dtype: DType, x: str, *parameters: str) -> str:
-            centered = b.op("Sub", x, _mean(b, x, last)) if kind == "LayerNormalization" else x
-            square = _mean(b, b.op("Mul", centered, centered), last)
-            found = b.op("Div", centered, b.op("Sqrt", b.op("Add", square, b.number(eps, dtype))))
+        def compose(x: Term, *parameters: Term) -> Term:
+            centered = x - _mean(x, last) if kind == "LayerNormalization" else x
+            found: Term = centered / (_mean(centered * centered, last) + eps).Sqrt()
             for apply, each in zip(("Mul", "Add"), parameters, strict=False):
-                found = b.op(apply, found, each)
+                found = found.of(apply, found, each)
             return found
 
         return in_type(compose)(b, node, operands)
@@ -91,14 +84,15 @@ def _group_norm(b: Building, node: Node, operands: list[str]) -> str:
     if b.opset >= 21:
         return b.apply("GroupNormalization", node.dtype, *operands, num_groups=groups, epsilon=eps)
 
-    def compose(b: Building, dtype: DType, x: str, *parameters: str) -> str:
-        grouped = b.op("Reshape", x, b.constant([0, groups, -1]))
-        ones, zeros = (b.constant(np.full(groups, value, dtype.numpy)) for value in (1, 0))
-        found = b.op("InstanceNormalization", grouped, ones, zeros, epsilon=eps)
-        found = b.op("Reshape", found, b.op("Shape", x) if any(map(is_symbolic, lengths)) else b.constant(lengths))
+    def compose(x: Term, *parameters: Term) -> Term:
+        grouped = b.op("Reshape", x.name, b.constant([0, groups, -1]))
+        ones, zeros = (b.constant(np.full(groups, value, x.dtype.numpy)) for value in (1, 0))
+        name = b.op("InstanceNormalization", grouped, ones, zeros, epsilon=eps)
+        shape = b.op("Shape", x.name) if any(map(is_symbolic, lengths)) else b.constant(lengths)
+        name = b.op("Reshape", name, shape)
         for apply, each in zip(("Mul", "Add"), parameters, strict=True):
-            found = b.op(apply, found, b.op("Reshape", each, b.constant([-1, *(1,) * (node.spec.ndim - 2)])))
-        return found
+            name = b.op(apply, name, b.op("Reshape", each.name, b.constant([-1, *(1,) * (node.spec.ndim - 2)])))
+        return Term(b, x.dtype, name)
 
     return in_type(compose)(b, node, operands)
 
@@ -182,6 +176,6 @@ ROWS: dict[str, Row] = {
     "rms_norm": _normalized("RMSNormalization", 23),
     "sigmoid": plain("Sigmoid"),
     "signbit": _signbit,
-    "silu": in_type(_silu),
+    "silu": in_type(lambda x: x * x.Sigmoid()),  # Swish, of opset 24, has no kernel in ONNX Runtime 1.32
     "softmax": _along("Softmax"),
 }
