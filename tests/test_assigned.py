@@ -516,7 +516,7 @@ def history(make: Callable[[], Any], mode: Callable[[Any], Any], calls: int = 4)
 
 IN_PLACE = (written_and_assigned, learning_rate)  # which write to tensors, as in eager mode
 
-MODES = {
+MODES: dict[str, Any] = {
     "llvm": lambda run: mt.jit(run),
     "interpret": lambda run: mt.jit(run, backend="interpret"),
 }

@@ -87,6 +87,7 @@ def test_traced_and_deferred_steps_are_equal_too(layer):
         return run
 
     expected = results(directly, 0.5, layer)
+    wrap: Any
     for wrap in (mt.jit, lazily, lambda step: mt.jit(step, backend="interpret")):
         for a, b in zip(results(mt.checkpoint, 0.5, layer, wrap), expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)

@@ -362,6 +362,7 @@ def test_an_index_out_of_bounds_is_named():
         ("scatter: the index has 7, and .* from 0 to 2", lambda index: x.scatter(0, index, 1.0)),
         ("scatter_add: the index has 7, and .* from 0 to 2", lambda index: x.scatter_add(0, index, mt.ones(1, 1))),
     ):
+        mode: Any
         for mode in (lambda f: f, lambda f: mt.jit(f, backend="interpret"), mt.jit):
             with pytest.raises(IndexError, match=text):
                 mode(use)(there)

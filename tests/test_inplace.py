@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -781,6 +782,7 @@ def test_a_number_beyond_a_16_bit_float_is_infinite_and_beyond_float32_refused(w
         CHANGES[write](x, value)
         return x + 0
 
+    mode: Any
     for mode in (lambda f: f, mt.jit, lambda f: mt.jit(f, backend="interpret")):
         if dtype is mt.float32 and abs(value) == 1e39:
             with pytest.raises(DTypeError, match=r"1e\+39 does not fit float32"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -447,6 +448,7 @@ def test_a_loss_and_an_attention_without_elements():
 )
 def test_windows_that_cannot_slide_are_refused_in_every_mode(call):
     x, weight = mt.ones(1, 1, 5), mt.ones(3, 1, 2)
+    mode: Any
     for mode in (lambda f: f, lambda f: mt.jit(f, backend="interpret")):
         with pytest.raises(ValueError, match=r"or more|MT201"):
             mode(call)(x, weight)

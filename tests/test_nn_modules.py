@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from typing import Any, assert_type
 
 import numpy as np
 import pytest
@@ -418,3 +418,12 @@ def test_a_layer_without_bias_takes_no_plain_tensor_for_one():
             setattr(layer, "bias", mt.zeros(2))  # noqa: B010
         layer.bias = nn.Parameter(mt.zeros(2))
         assert "bias" in layer.state_dict()
+
+
+def test_a_call_has_the_type_of_forward():
+    """Checked by mypy: at run time, `assert_type` does nothing."""
+    layer, x = nn.Linear(3, 4).eval(), mt.ones(2, 3)
+    assert_type(layer(x), mt.Tensor)
+    assert_type(nn.MSELoss()(x, x), mt.Tensor)
+    assert_type(mt.jit(layer)(x), mt.Tensor)
+    assert_type(mt.freeze(layer, x)(x), mt.Tensor)

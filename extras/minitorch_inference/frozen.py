@@ -240,9 +240,7 @@ def _again(function: Any, backend: str, autocast: Autocast | None, names: tuple[
     return frozen
 
 
-def freeze(
-    function: Callable[..., Any], *example: Any, backend: str = backends.DEFAULT, **kwargs: Any
-) -> Frozen[..., Any]:
+def freeze(function: Callable[P, R], *example: Any, backend: str = backends.DEFAULT, **kwargs: Any) -> Frozen[P, R]:
     """Freeze a model or a function for evaluation: the tensors that it uses from outside become constants.
 
     The function is traced with the example. All parameters, buffers and other tensors from outside are copied, and
@@ -278,6 +276,7 @@ def freeze(
         >>> mt.freeze(frozen) is frozen
         True
     """
+    frozen: Frozen[P, R]
     if isinstance(function, Frozen):
         frozen = function
     elif isinstance(function, Jitted):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from ..functional.arguments import ALLOWED
 from ..functional.operands import probability, require_tensor
@@ -17,6 +17,8 @@ from ..tensor import Tensor
 from . import functional as F
 from .functional.activations import require_range
 from .module import Module
+
+T = TypeVar("T")
 
 
 class _Signature:
@@ -37,7 +39,7 @@ class FunctionModule(Module):
         check: refuses options that cannot be, as early as PyTorch does.
     """
 
-    function: ClassVar[Callable[..., Any]]
+    function: ClassVar[Callable[..., Tensor]]
     tensors: ClassVar[int]
     inputs: ClassVar[inspect.Signature]
     signature: ClassVar[inspect.Signature]
@@ -57,7 +59,7 @@ class FunctionModule(Module):
             else:
                 setattr(self, name, value)
 
-    def forward(self, *inputs: Tensor, **named: Tensor) -> Any:
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
         """The function of the inputs."""
         if named:
             try:
@@ -152,7 +154,7 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: T) -> T:
         """The input."""
         return input
 

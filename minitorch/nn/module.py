@@ -8,7 +8,7 @@ have to be named (`register_buffer`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 from ..autograd import no_grad
 from ..autograd.gradients import HookHandle, set_grad
@@ -35,6 +35,27 @@ class IncompatibleKeys(NamedTuple):
 
 def _no_forward(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(f"{type(self).__name__} has no forward: define `def forward(self, x): ...`")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Forwarding(Protocol[P, R_co]):
+    """An object whose calls are those of its method `forward`, such as a module."""
+
+    @property
+    def forward(self) -> Callable[P, R_co]:
+        """Return the method."""
+        ...
+
+
+class _Called:
+    """The type of `Module.__call__`: that of the module's own `forward`."""
+
+    def __get__(self, module: Forwarding[P, R], owner: Any = None) -> Callable[P, R]:
+        raise NotImplementedError
 
 
 class Module(Drawable):
@@ -108,11 +129,15 @@ class Module(Drawable):
         object.__delattr__(self, name)
         Module.changes += 1
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        called = thread.interpreter.called
-        if called is None:
-            return self._call(args, kwargs)
-        return called(self, lambda: self._call(args, kwargs))
+    if TYPE_CHECKING:
+        __call__ = _Called()
+    else:
+
+        def __call__(self, *args, **kwargs):
+            called = thread.interpreter.called
+            if called is None:
+                return self._call(args, kwargs)
+            return called(self, lambda: self._call(args, kwargs))
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in self._hooks["before"]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ... import backends
 from ...errors import ArgumentError
 from ...nn import Module
+from ...nn.module import Forwarding
 from ...passes import Pass
 from ..guards.donation import Names as Donations
 from ..tracing.explain import counted
@@ -120,7 +121,7 @@ class Jitted(Looking[P, R]):
         return made
 
 
-class JittedModule(Jitted[..., Any]):
+class JittedModule(Jitted[P, R]):
     """A jitted module with the module's attributes: ``jitted.eval()``, ``jitted.parameters()``."""
 
     def __getattr__(self, name: str) -> Any:
@@ -144,7 +145,7 @@ def _named(jitted: Jitted[..., Any]) -> Any:
 
 @overload
 def jit(
-    function: Module,
+    function: Forwarding[P, R],
     *,
     backend: str = ...,
     passes: Sequence[Pass] | None = ...,
@@ -153,7 +154,7 @@ def jit(
     donate: Donations = ...,
     check: bool | str | Path = ...,
     device: str | None = ...,
-) -> JittedModule: ...
+) -> JittedModule[P, R]: ...
 
 
 @overload
@@ -185,7 +186,7 @@ def jit(
 
 
 def jit(
-    function: Callable[..., Any] | None = None,
+    function: Any = None,
     *,
     backend: str = backends.DEFAULT,
     passes: Sequence[Pass] | None = None,
