@@ -35,6 +35,8 @@ CORE = (
     "tensor",
     "methods",
     "drawable",
+    "packages",
+    "sizes",
     "named",
     "primitives",
     "interpreters",
