@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ class Book:
             if not path.exists() or not path.stat().st_size:
                 _create(path, api.Base.metadata)
             os.close(opened(path, os.O_RDWR))  # its owner's alone
+            with closing(sqlite3.connect(path)) as database:  # SQLAlchemy leaves one open that is no database
+                database.execute("PRAGMA schema_version")
             self._book: Any = api.Gradebook(f"sqlite:///{path}")
         except Exception as error:  # SQLAlchemy's, of which there are many, with the database's own inside
             raise unusable(path, error) from error
