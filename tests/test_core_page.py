@@ -1,4 +1,4 @@
-"""docs/core.md: its session runs, its order is one in which nothing is used before it is read, and the core is closed."""
+"""docs/core.md: its session runs, nothing is used before it is read, and the core imports nothing else."""
 
 from __future__ import annotations
 

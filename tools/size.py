@@ -36,6 +36,7 @@ CORE = (
     "methods",
     "drawable",
     "packages",
+    "polynomials",
     "sizes",
     "named",
     "primitives",
