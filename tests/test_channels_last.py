@@ -18,7 +18,7 @@ from minitorch.compiler.target import TARGETS, Target
 from minitorch.graph import Graph
 from minitorch.graph.build import apply, literal, topological_order
 from minitorch.passes import CHANNELS_LAST
-from minitorch.primitives.contract import contract
+from minitorch.passes.contract import contract
 from minitorch_quantization.passes import channels_last
 from tests.graphs import evaluate_graph
 

@@ -62,7 +62,10 @@ ROOMS = {
     "16-devices": {"autograd", "functional", "tree"},
     "17-transformer": {"graph"},
 }
-GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "named", "packages", "primitives", "tensor"}
+GROUND = {
+    "drawable", "dtypes", "errors", "interpreters", "ir", "methods", "named", "packages", "polynomials", "primitives",
+    "sizes", "tensor",
+}  # fmt: skip
 
 
 @every

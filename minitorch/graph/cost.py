@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 from ..ir import Node
 from ..primitives import constant
-from ..primitives.contract import space_of
 from .values import is_splat
 
 if TYPE_CHECKING:
@@ -82,7 +81,8 @@ def _of_input(node: Node) -> int:
 
 def _of_contraction(node: Node) -> int:
     """Two FLOPs, a multiplication and an addition, for each point of the iteration space."""
-    return 2 * math.prod(space_of(node))
+    lowered = node.params.get("lengths")  # of a contraction over named dimensions
+    return 2 * math.prod((*node.shape, node.inputs[0].shape[-1]) if lowered is None else lowered)
 
 
 def _of_sort(node: Node) -> int:

@@ -18,7 +18,7 @@ from .. import primitives as P
 from ..graph.build import apply, with_inputs
 from ..graph.graph import Graph
 from ..ir import Node, Shape
-from ..primitives.contract import Labels, contract, labels_of, space_of
+from .contract import Labels, contract, labels_of, space_of
 from .dead_code import remove_dead_code
 from .pipeline import Pass
 

@@ -27,8 +27,8 @@ from minitorch.graph.build import apply, literal
 from minitorch.graph.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node, Primitive, Shape, Spec
+from minitorch.passes.contract import contract, labels_of
 from minitorch.passes.intervals import interval, of_type
-from minitorch.primitives.contract import labels_of
 
 from .dequantized import BYTES, Dequantized, Found, moved, reshaped, rewrite_dequantized
 from .requantised import requantised
@@ -108,7 +108,7 @@ def kept_in_floats(graph: Graph) -> tuple[tuple[Node, str], ...]:
     refused: list[tuple[Node, str]] = []
 
     def look(node: Node, found: Found) -> None:
-        if node.primitive in (P.dot, P.contract) and node.dtype is float32:
+        if node.primitive in (P.dot, contract) and node.dtype is float32:
             a, b = (found.get(operand) for operand in node.inputs)
             reason = _reason(node, a, b) if a and b and _are_bytes(a, b) else None
             refused.extend([(node, reason)] if reason else [])

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...dtypes import DType, bool_, int64
 from ...ir import POINTWISE, Node
+from ...passes.contract import labels_of, space_of
 from ...primitives import Literal
-from ...primitives.contract import labels_of, space_of
 from ...primitives.sources import GOLDEN, MIXING
 from .expressions import (
     ALWAYS,

@@ -17,7 +17,7 @@ import numpy as np
 from ..dtypes import DType
 from ..errors import ShapeError
 from ..ir import LOWERED, Node, Primitive, Shape, Spec
-from .contraction import check_factors, dot
+from ..primitives.contraction import check_factors, dot
 
 Array = np.ndarray[Any, Any]
 Labels = tuple[tuple[int, ...], ...]  # for each dimension of an array, the labels of the space that it joins
