@@ -21,7 +21,7 @@ from minitorch.compiler.kernels import merge
 from minitorch.compiler.runtime import driver
 from minitorch.compiler.runtime.memory import pool
 from minitorch.graph import Graph
-from minitorch.modes.tracing.recording import Program
+from minitorch.modes.tracing.program import Program
 from minitorch.passes import lowered
 from minitorch_checking import debug
 from tests import graphs as random_graphs

@@ -14,7 +14,7 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.errors import MismatchError
 from minitorch.interpreters import Handle, Staging, binding
-from minitorch.modes.tracing import recording
+from minitorch.modes.tracing.staging import CallStaging
 
 Call = Callable[[], Any]
 
@@ -261,12 +261,12 @@ def a_copy_for_a_view(monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 def _ignored_writes(dtype: mt.DType, monkeypatch: pytest.MonkeyPatch) -> None:
-    assign = recording.CallStaging.assign
+    assign = CallStaging.assign
 
-    def forgetful(self: recording.CallStaging, tensor: mt.Tensor, value: mt.Tensor) -> Handle | None:
+    def forgetful(self: CallStaging, tensor: mt.Tensor, value: mt.Tensor) -> Handle | None:
         return None if tensor.dtype is dtype else assign(self, tensor, value)
 
-    monkeypatch.setattr(recording.CallStaging, "assign", forgetful)
+    monkeypatch.setattr(CallStaging, "assign", forgetful)
 
 
 def a_dropped_write(monkeypatch: pytest.MonkeyPatch) -> Call:

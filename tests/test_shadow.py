@@ -27,7 +27,7 @@ from minitorch.compiler.scheduling.nests import build as nests
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
 from minitorch.modes.tracing.options import Options
-from minitorch.modes.tracing.recording import Program
+from minitorch.modes.tracing.program import Program
 from minitorch.passes import constant_folding
 from minitorch_checking.difference import are_equal, ulps
 from minitorch_checking.noise import move

@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch import backends
 from minitorch.graph import Graph
-from minitorch.modes.tracing.recording import Program
+from minitorch.modes.tracing.program import Program
 from minitorch.passes import Pass, Run, run_pipeline
 from minitorch.tables import Table, Tabular
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from minitorch.compiler.kernels.ledger import Ledger
     from minitorch.compiler.runtime.alone import Runner
     from minitorch.compiler.target import Target
-    from minitorch.modes.tracing.recording import Program
+    from minitorch.modes.tracing.program import Program
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[Node, Array]

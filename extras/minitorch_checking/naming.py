@@ -18,8 +18,8 @@ from minitorch.ir import Node, is_ours
 from minitorch.modes.guards.observed import Observed
 from minitorch.modes.objects.places import Places
 from minitorch.modes.tracing.options import Request
-from minitorch.modes.tracing.recorded import record
-from minitorch.modes.tracing.recording import CallStaging
+from minitorch.modes.tracing.recording import record
+from minitorch.modes.tracing.staging import CallStaging
 from minitorch.tensor import Tensor
 
 

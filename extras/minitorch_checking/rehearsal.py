@@ -22,13 +22,13 @@ from minitorch.interpreters import Eager, Handle, Layer, on_top
 from minitorch.ir import Primitive
 from minitorch.modes.guards.kinds import How, kind_of
 from minitorch.modes.objects.outcome import Outcome, contents, outcome_of
-from minitorch.modes.objects.roles import Argument, Held, New, Output
+from minitorch.modes.objects.results import Argument, Held, New, Output
 from minitorch.modes.tracing.options import Request
 from minitorch.tensor import Tensor, fetched, forget_writes
 from minitorch.tree import Whole
 
 if TYPE_CHECKING:
-    from minitorch.modes.tracing.recorded import Recorded
+    from minitorch.modes.tracing.recording import Recorded
     from minitorch.modes.tracing.traced import Traced
 
 Array = np.ndarray[Any, Any]

@@ -10,7 +10,7 @@ from minitorch import passes
 from minitorch.errors import MismatchError
 from minitorch.graph import Graph
 from minitorch.modes.tracing.options import Options
-from minitorch.modes.tracing.recording import Program
+from minitorch.modes.tracing.program import Program
 from minitorch_checkpoints import safetensors
 
 from .shadow import GRAPH, INPUTS, Report, Shadow, Shadowed

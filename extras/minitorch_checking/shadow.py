@@ -35,8 +35,8 @@ from .rounding import Judgement, judge
 from .sampling import Decision
 
 if TYPE_CHECKING:
-    from minitorch.modes.tracing.recorded import Recorded
-    from minitorch.modes.tracing.recording import Program
+    from minitorch.modes.tracing.program import Program
+    from minitorch.modes.tracing.recording import Recorded
     from minitorch.modes.tracing.traced import Traced
 
 Array = np.ndarray[Any, Any]

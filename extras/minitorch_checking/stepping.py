@@ -21,7 +21,7 @@ from minitorch.graph.text import node_names
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node, Source
 from minitorch.modes.tracing.traced import Traced
-from minitorch.modes.ways_in.looking import Looking
+from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.tables import Table, Tabular
 from minitorch.tensor import Tensor, fetched
 
@@ -107,7 +107,7 @@ class Values(Tabular, Mapping[str, tuple[Value, ...]]):
         return [Table(VALUES, rows, ("name", "value", "numbers"), range(3))]
 
 
-def values(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Values:
+def values(f: Inspectable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Values:
     """Return the value of every node of a call's graph, without inputs and literals."""
     traced, tensors = f.looked_up(args, kwargs)
     arrays = list(map(fetched, traced.inputs(tensors)))
@@ -124,14 +124,14 @@ def values(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return Values(rows)
 
 
-def stepped(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], break_at: str | None) -> Any:
+def stepped(f: Inspectable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], break_at: str | None) -> Any:
     """Call a function line by line, and stop in the debugger."""
     traced, tensors = f.looked_up(args, kwargs)
     graph, names = traced.program.graph, _names(f, args, kwargs, traced)
     return traced(tensors, Stepper(graph, names, _kernels(traced), break_at))
 
 
-def _names(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], traced: Traced) -> Names:
+def _names(f: Inspectable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], traced: Traced) -> Names:
     request = f.request(args, kwargs)
     return Names() if request is None else names_of(request, traced.program.graph)
 

@@ -11,7 +11,7 @@ from minitorch.graph.cost import costs, in_units
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node, Source
 from minitorch.modes.tracing.explain import MOST_KERNELS, SignatureReport, counted
-from minitorch.modes.tracing.recording import Program
+from minitorch.modes.tracing.program import Program
 from minitorch.primitives import constant
 from minitorch_amp.autocast_mode import Autocast
 

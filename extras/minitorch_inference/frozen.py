@@ -32,8 +32,8 @@ from minitorch.modes.tracing.explain import SignatureReport, counted
 from minitorch.modes.tracing.options import Request
 from minitorch.modes.tracing.traced import Traced
 from minitorch.modes.ways_in.calling import P, R
+from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.modes.ways_in.jit import MAX_SIGNATURES, Jitted
-from minitorch.modes.ways_in.looking import Looking
 from minitorch.passes import DEFAULT, INTEGER_PRODUCTS, Pass
 from minitorch.tensor import Tensor
 from minitorch.tree import flatten, unflatten
@@ -83,7 +83,7 @@ class _Evaluated(Signatures):
             _switch(before)
 
 
-class Frozen(Looking[P, R]):
+class Frozen(Inspectable[P, R]):
     """A function whose weights are constants. Made by `freeze`; call it like the function.
 
     Attributes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minitorch.modes.ways_in.looking import Looking
+from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.modes.ways_in.stages import Stages
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
         >>> [position["title"] for position in widget.data["positions"]]
         ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
     """
-    stages = what.stages(*args, **kwargs) if isinstance(what, Looking) else what
+    stages = what.stages(*args, **kwargs) if isinstance(what, Inspectable) else what
     if not isinstance(stages, Stages):
         instead = "; trace a plain function first: mt.jit(f).explore(x)" if callable(what) else ""
         raise TypeError(

@@ -14,13 +14,13 @@ from minitorch.interpreters import Staging, current_staging
 from minitorch.ir import INPUT as INPUT_NODE
 from minitorch.ir import Node, is_input_name, user_frame
 from minitorch.modes.guards.surroundings import names_in
-from minitorch.modes.tracing.recording import Program
+from minitorch.modes.tracing.program import Program
 from minitorch.modes.tracing.traced import Traced
 from minitorch.modes.ways_in.definition import Graph as SessionGraph
 from minitorch.modes.ways_in.definition import GraphStaging
+from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.modes.ways_in.jit import Jitted
 from minitorch.modes.ways_in.lazy import LazyStaging
-from minitorch.modes.ways_in.looking import Looking
 from minitorch.modes.ways_in.session import Session
 from minitorch.modes.ways_in.stages import Stages
 from minitorch.nn import Module
@@ -81,7 +81,7 @@ def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool
     return _draw(run.graph, Setting(), fused)
 
 
-def _of_jitted(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+def _of_jitted(f: Inspectable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
     return _traced(f, args, kwargs, fused, {})
 
 
@@ -91,7 +91,7 @@ def _of_module(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], fu
 
 
 def _traced(
-    f: Looking[..., Any],
+    f: Inspectable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     fused: bool,
@@ -234,7 +234,7 @@ SUBJECTS: tuple[tuple[type | tuple[type, ...], Draw], ...] = (
     (Graph, _of_graph),
     (Ledger, _of_ledger),
     (Run, _of_run),
-    (Looking, _of_jitted),
+    (Inspectable, _of_jitted),
     (Session, _of_session),
     (Module, _of_module),
     (Tensor, _of_tensor),

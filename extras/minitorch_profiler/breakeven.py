@@ -15,8 +15,8 @@ from minitorch.graph.values import is_splat
 from minitorch.interpreters import interpreting
 from minitorch.ir import Node, Spec
 from minitorch.modes.tracing.explain import Argued, SignatureReport
-from minitorch.modes.tracing.recording import Program
-from minitorch.modes.ways_in.looking import Looking
+from minitorch.modes.tracing.program import Program
+from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.tables import Tabular
 from minitorch.tensor import Tensor, fetched
 from minitorch.tree import unflatten
@@ -89,14 +89,14 @@ def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any
     return BreakEven(spent, eager, shortest(lambda: program.compiled(given)) + around, around)
 
 
-def of_call(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> BreakEven:
+def of_call(f: Inspectable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> BreakEven:
     """Measure a call, on copies of what its graph reads."""
     report = f.traced(*args, **kwargs).report
     program, arrays = f.program(*args, **kwargs)
     return measure(program, report.trace_time + report.compile_time, arrays, around(f, args, kwargs))
 
 
-def of_signature(f: Looking[..., Any], report: SignatureReport, program: Program) -> BreakEven | None:
+def of_signature(f: Inspectable[..., Any], report: SignatureReport, program: Program) -> BreakEven | None:
     """Measure a signature with tensors of zeros; None if these lead to an index out of range."""
     first: dict[str, Any] = {}
     for name, value in report.arguments.items():
@@ -114,7 +114,7 @@ def of_signature(f: Looking[..., Any], report: SignatureReport, program: Program
         return None
 
 
-def around(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+def around(f: Inspectable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
     """Measure the seconds of a call outside of its compiled graph, as far as it has no effects."""
     traced, tensors = f.find(args, kwargs)
     seconds = shortest(lambda: f.find(args, kwargs))

@@ -10,7 +10,7 @@ import numpy as np
 from minitorch import primitives as P
 from minitorch.graph import Graph, evaluate
 from minitorch.modes import jit
-from minitorch.modes.tracing.recording import replay
+from minitorch.modes.tracing.program import replay
 from minitorch.tensor import Tensor
 from minitorch_course.golfing import TARGET
 

@@ -25,10 +25,10 @@ from minitorch.ir import INPUT, Node, as_input_name, is_input_name
 from minitorch.modes.guards import surroundings
 from minitorch.modes.guards.observed import Observed
 from minitorch.modes.guards.signature import Signatures, plain
-from minitorch.modes.objects.roles import Argument, Output
-from minitorch.modes.tracing.recorded import record
+from minitorch.modes.objects.results import Argument, Output
+from minitorch.modes.tracing.recording import record
+from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.modes.ways_in.jit import Jitted
-from minitorch.modes.ways_in.looking import Looking
 from minitorch.nn import Module, Parameter
 from minitorch.passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from minitorch.passes.algebra import RECIPROCALS
@@ -193,7 +193,7 @@ def _traced(
     input_names: Sequence[str] | None,
 ) -> tuple[Traced, Graph, dict[str, tuple[str, int]]]:
     """The trace, its graph after the passes, and for each symbol the argument that has it, and the dimension."""
-    signatures = Signatures(f.function if isinstance(f, Looking) else f, (), ())
+    signatures = Signatures(f.function if isinstance(f, Inspectable) else f, (), ())
     given, structure, _, _ = signatures.of(example, kwargs)
     leaves, names = plain(given), signatures.leaf_names(structure)
     tensors = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]

@@ -38,7 +38,7 @@ from ...tensor import Tensor
 from . import kinds
 from .kinds import How, items_of, kind_of, parts_of
 from .leaks import Attributes
-from .objects import (
+from .ownership import (
     MISSING,
     PLAIN_METHODS,
     class_attribute,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from .objects import is_users_file, is_users_frame
+from .ownership import is_users_file, is_users_frame
 
 Entered = Callable[[FrameType], None]
 Profile = Callable[[FrameType, str, Any], object]

@@ -14,7 +14,7 @@ from ...ir import warn_user
 from ...tensor import Tensor
 from ...tree import flatten, unflatten
 from .kinds import How, Taken, is_traced, kind_of
-from .objects import MISSING
+from .ownership import MISSING
 
 _SHOWN = 64  # plain values in a container that a message shows
 

@@ -17,7 +17,7 @@ from ...graph import Graph
 from ...interpreters import Callback, callback, interpreting
 from ...ir import Node
 from ...tensor import Tensor
-from .recording import Program, replay
+from .program import Program, replay
 
 Array = np.ndarray[Any, Any]
 

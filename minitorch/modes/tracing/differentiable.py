@@ -17,7 +17,8 @@ from ...primitives import constant, reshape
 from ...tensor import Remote, Tensor
 from .callbacks import Callbacks
 from .effects import Effects
-from .recording import CallStaging, Program, replay
+from .program import Program, replay
+from .staging import CallStaging
 
 if TYPE_CHECKING:
     from .options import Options

@@ -13,7 +13,7 @@ from ...errors import TracingError
 from ...interpreters import Staging, check_writeable, may_share, memory_owner
 from ...ir import Node
 from ...tensor import Remote, Tensor
-from .recording import write
+from .program import write
 
 Array = np.ndarray[Any, Any]
 Where = int | Tensor  # a tensor from outside: the position of an argument, or the tensor itself

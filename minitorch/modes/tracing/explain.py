@@ -16,13 +16,13 @@ from ...packages import load
 from ...passes import Stage
 from ...tensor import Tensor
 from ...tree import LEAF, Structure
-from .recording import Program
+from .program import Program
 
 if TYPE_CHECKING:
     from minitorch_profiler.breakeven import BreakEven
 
     from ...compiler.kernels.kernel import Kernel
-    from ..ways_in.looking import Looking
+    from ..ways_in.inspection import Inspectable
     from .options import Request
 
 MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
@@ -87,7 +87,7 @@ class SignatureReport:
     called: bool = False
     program: Program | None = None
     backward: Program | None = None
-    function: Looking[..., Any] | None = field(default=None, repr=False, compare=False)
+    function: Inspectable[..., Any] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of_call(cls, request: Request, grad_enabled: bool) -> SignatureReport:

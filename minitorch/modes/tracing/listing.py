@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ArgumentError
-from .recording import Program
+from .program import Program
 
 
 def listing_of(program: Program, name: str, inputs: Sequence[Any] = ()) -> Any:

@@ -17,8 +17,9 @@ from ..guards.observed import Observed
 
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own
-    from .recorded import Recorded
-    from .recording import CallStaging, Program
+    from .program import Program
+    from .recording import Recorded
+    from .staging import CallStaging
     from .traced import Traced
 
 
@@ -90,6 +91,6 @@ class Options:
 
     def unwatched(self, graph: Graph) -> Program:
         """Compile a graph of callbacks: without the policy, and without schedules."""
-        from .recording import Program
+        from .program import Program
 
         return Program(graph, Options(self.backend, self.passes))

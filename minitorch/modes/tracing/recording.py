@@ -1,273 +1,212 @@
-"""`Program`, shared by the three modes: from a finished recording to a compiled graph.
-
-A recording (`Staging`) yields a graph whose inputs are arguments and captured tensors, and whose outputs are results
-and the new values of whatever was written in place. `Program` is such a graph, optimised and compiled.
-"""
+"""One run of a function under a recording: its graph, its results, and what its trace depends on."""
 
 from __future__ import annotations
 
-import itertools
-import sys
-import time
-from collections.abc import Collection, Container, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+import weakref
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-
-from ... import backends
-from ...autograd.function import in_forward
+from ...dtypes import BY_NUMPY
+from ...errors import compose
 from ...graph import Graph
-from ...graph.evaluation import values_of
-from ...interpreters import (
-    Captured,
-    Handle,
-    Staging,
-    is_grad_enabled,
-    may_share,
-    memory_owner,
-    set_grad_enabled,
-    span,
-)
-from ...ir import INPUT, Node, Primitive, Spec
-from ...passes import LOWERING, Run, run_pipeline
-from ...tensor import Remote, Tensor, fetched, note_write
+from ...interpreters import ArgumentLayout, Callback, interpreting, layout_text, visible_strides
+from ...ir import Node, Shape, Spec, warn_user
+from ...tensor import Remote, Tensor, forget_writes
+from ...tree import Structure, Whole, flatten
+from ..guards.observed import Observed
+from ..objects.assigned import Assigned
+from ..objects.outcome import Outcome, contents, outcome_of
+from ..objects.places import Change, Places
+from ..objects.results import Argument, Held, New, Output
+from .differentiable import Backward, record_backward
+from .effects import Effects, Where
+from .staging import CallStaging
 
-if TYPE_CHECKING:
-    from ...compiler.kernels.ledger import Ledger
-    from ..guards.running import Profile
-    from .options import Options
-
-Array = np.ndarray[Any, Any]
+Kind = tuple[Shape, Any, Shape | None]
+"""Shape, type and visible strides."""
 
 
-class Program:
-    """A graph, the pipeline's snapshots of it, and the executable that a backend made of it.
+def kind_of(array: Any) -> Kind:
+    """The properties of a captured tensor that a trace depends on; on a device all values are contiguous."""
+    if isinstance(array, Remote):
+        return array.shape, array.dtype.numpy, None
+    return array.shape, array.dtype, None if array.flags.c_contiguous else visible_strides(array)
+
+
+def kind_text(kind: Kind | None) -> str:
+    """The same for a message; None is a tensor that is not there."""
+    if kind is None:
+        return "None"
+    shape, dtype, layout = kind
+    return f"{Spec(shape, BY_NUMPY[dtype])}" + ("" if layout is None else f" {layout_text(layout)}")
+
+
+@dataclass(frozen=True)
+class Made:
+    """An output that is a leaf, or of a class of its own: a parameter that the function has made, for instance.
+
+    Attributes:
+        position: among the outputs.
+        kind: its class.
+        requires_grad: whether it is a leaf that requires a gradient.
+        grad: the output that is its gradient.
+    """
+
+    position: int
+    kind: type[Tensor]
+    requires_grad: bool
+    grad: int | None
+
+    def put(self, outputs: list[Tensor]) -> None:
+        """Give the output what it has in eager mode."""
+        tensor = self.kind.__new__(self.kind)
+        Tensor.__init__(tensor, outputs[self.position]._value, self.requires_grad)
+        outputs[self.position] = tensor
+        tensor._grad = None if self.grad is None else outputs[self.grad]
+
+
+@dataclass
+class Recorded:
+    """The result of one recording: the graph, and the roles of its inputs and outputs."""
+
+    graph: Graph
+    outcome: Outcome  # `Output` and `Argument` in place of tensors, `New` in that of arrays made inside
+    effects: Effects
+    backward: Backward | None
+    owners: list[Where | None]  # for each captured tensor: the owner, if it is a gradient
+    guards: list[tuple[Where, Kind | None]]  # the gradients that were read, with their values
+    layouts: list[tuple[int, Shape | None]]  # the arguments whose strides decided something, with their visible strides
+    callbacks: list[Callback]
+    made: list[Made] = field(default_factory=list)  # the outputs that are more than a tensor with a value
+    assigned: Assigned = field(default_factory=Assigned)  # the tensors that are looked up at each call
+    leaked: bool = False  # whether the function keeps traced tensors
+    changed: list[str] = field(default_factory=list)  # the names of what it has changed outside
+
+
+def record(
+    function: Callable[..., Any],
+    given: list[Any],
+    structure: Structure,
+    names: list[str],
+    staging: CallStaging,
+    around: Observed,
+    copies: bool = False,
+    places: Places | None = None,
+) -> Recorded:
+    """Run the function under a recording. No traced tensor outlives this call, unless it leaked.
 
     Args:
-        updates: outputs that replace an input, by position, each with the position of the input.
-        donated: positions of inputs that are unusable after a call.
-
-    Attributes:
-        graph: as recorded.
-        updates, donated: as given.
-        pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
-        compiled: the backend's executable.
-        execute: the executable, or what the policy of the options makes of it.
-        run: the same, but with values that stay on the backend's device, if it has one of its own.
-        takes_devices: whether `run` takes and gives values on a device.
+        around: observes what the function reads.
+        copies: whether a tensor from outside that is returned is an output of the graph, or itself.
+        places: that the function can reach; what it assigns to them is undone, and a part of the outcome.
     """
-
-    def __init__(
-        self,
-        graph: Graph,
-        options: Options,
-        updates: Mapping[int, int] | None = None,
-        donated: Collection[int] = (),
-    ) -> None:
-        start = time.perf_counter()
-        self.graph = graph
-        self.backend = backend = options.backend
-        self.updates, self.donated = updates or {}, donated
-        with span("passes", graph.name):
-            passes = backends.passes_for(backend) if options.passes is None else options.passes
-            self.pipeline: Run = run_pipeline(graph, passes)
-        with span("compile", graph.name):
-            own = {"own": options.own} if options.own else {}
-            self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **own)
-        self.execute = options.policy.executable(self)
-        self.run: backends.Executable = self.execute
-        if self.execute is self.compiled:
-            self.run = getattr(self.compiled, "on_device", self.execute)
-        self.takes_devices = self.run is not self.execute
-        self._compile_time = time.perf_counter() - start
-
-    def __reduce__(self) -> Any:
-        raise TypeError(
-            "a compiled program cannot be copied or pickled: copy the function that it was made of, which compiles "
-            "again, or the graph; of an explanation or of stages, keep the text, str(...)"
-        )
-
-    @property
-    def compile_time(self) -> float:
-        """Seconds that passes and backend took so far. A backend may compile in the first call (`backends.xla`)."""
-        own: float = getattr(self.compiled, "compile_time", 0.0)
-        return self._compile_time + own
-
-    def values(self, tensors: Sequence[Tensor]) -> list[Any]:
-        """The values of tensors for `run`: those on a device are copied, unless it computes there."""
-        return [tensor._value for tensor in tensors] if self.takes_devices else list(map(fetched, tensors))
-
-    def keep(self, tensors: Sequence[Tensor]) -> None:
-        """Have the values of tensors from outside stay where the backend computes, as far as nobody else has them.
-
-        What was divided among devices before Python asked for it is divided in the same way.
-        """
-        if not self.takes_devices:
-            return
-        moved: Any = getattr(self.compiled, "moved")  # noqa: B009  of the backends that compute on devices
-        for tensor in tensors:
-            memory = tensor._value
-            if type(memory) is np.ndarray and _is_alone(tensor, sys.getrefcount(memory)):
-                there = moved(memory, getattr(tensor, "_home", None))
-                if tensor._value is memory:  # no other thread has given it a new value
-                    tensor._value = there
-
-    @cached_property
-    def lowering(self) -> Run:
-        """The passes from `pipeline` to the graph of the kernels: none, if the backend makes these itself."""
-        return run_pipeline(self.pipeline.graph, () if backends.row_of(self.backend).lowers else LOWERING)
-
-    @cached_property
-    def ledger(self) -> Ledger:
-        """The kernels and the ledger, also for backends without kernels."""
-        from ...compiler.codegen.host import host
-        from ...compiler.kernels.ledger import ledger_of
-
-        found: Ledger | None = getattr(self.compiled, "ledger", None)
-        return found or ledger_of(self.lowering.graph, host())
-
-
-class CallStaging(Staging):
-    """The recording of a call.
-
-    Attributes:
-        untaped: the nodes of operations under `no_grad`, which the tape did not see, such as those of `detach`.
-            What a `Function` computes is not among them, since its result has a derivative.
-        overwritten: the last tensor that was written in place although it is on the tape.
-        known: tensors from outside whose values decide shapes; the trace depends on these.
-        observer: the profile function that looks for the user's functions, if there is one.
-    """
-
-    def __init__(self, name: str, names: dict[int, str]) -> None:
-        super().__init__(name, names)
-        self.untaped: set[Node] = set()
-        self.overwritten: Spec | None = None
-        self.known: list[Captured] = []  # those whose values decide shapes
-        self.observer: Profile | None = None
-
-    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
-        """Write the operation down, without being observed: none of this is the user's code."""
-        if self.observer is None or sys.getprofile() is not self.observer:
-            return super().bind(primitive, inputs, params)
-        sys.setprofile(None)
-        try:
-            return super().bind(primitive, inputs, params)
-        finally:
-            sys.setprofile(self.observer)
-
-    def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
-        node = super()._append(primitive, nodes, params)
-        if not is_grad_enabled() and not in_forward():
-            self.untaped.add(node)
-        return node
-
-    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
-        """Give a tensor a new value of the same shape and type, as an in-place operation does."""
-        if tensor._entry is not None:
-            self.overwritten = tensor.spec
-        return super().assign(tensor, value)
-
-    def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> Array:
-        """The value of a tensor; while recording, only one that decides a shape and follows from tensors outside."""
-        found = self._value_of(self.node_of(tensor)) if code == "MT103" else None
-        return super().concrete(tensor, what, code, fix) if found is None else found
-
-    def _value_of(self, node: Node) -> Array | None:
-        """The value of a node that depends on neither arguments nor random numbers; None for another one."""
-        outside = {item.input: item for item in self.captured.values()}
-        needed = Graph([], [node], name=self.trace.name, verify=False).nodes
-        inputs = {operand for each in needed for operand in each.inputs if operand.primitive is INPUT}
-        inputs |= {node} if node.primitive is INPUT else set()
-        if len(needed) > _MOST_KNOWN or not inputs <= outside.keys():
-            return None
-        if any(each.primitive.name == "random_bits" for each in needed):
-            return None
-        values: dict[Node, Any] = {each: fetched(outside[each].tensor) for each in inputs}
-        if not all(isinstance(value, np.ndarray) for value in values.values()):
-            return None
-        self.known += [outside[each] for each in inputs]
-        return np.array(values_of(needed, values)[node])
-
-    def graph(self, inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> Graph:
-        """The recorded graph, of some of its nodes."""
-        return Graph(inputs, outputs, nodes, name=self.trace.name)
-
-
-def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = ()) -> list[Tensor]:
-    """Apply a graph's primitives to tensors one by one, in the current mode.
-
-    Autograd sees every one, but for those that it did not see when they were recorded, `untaped`.
-    """
-    values: dict[Node, Tensor] = dict(zip(graph.inputs, tensors, strict=True))
-    recording = is_grad_enabled()
+    tracers: dict[int, Tensor] = {}  # by id of the argument: a tensor that is given twice is one input
+    stand_ins = list(given)
+    for index, leaf in enumerate(given):
+        if isinstance(leaf, Tensor):
+            if id(leaf) not in tracers:
+                tracers[id(leaf)] = _stand_in(leaf, names[index], staging)
+            stand_ins[index] = tracers[id(leaf)]
+    arguments = list(tracers.values())
+    inputs: list[Node] = [tracer._value for tracer in arguments]
+    positions = {id(tracer): position for position, tracer in enumerate(arguments)}
     try:
-        for node in graph.nodes:
-            set_grad_enabled(recording and node not in untaped)
-            values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
+        with interpreting(staging):
+            whole = Whole(stand_ins)
+            args, kwargs = whole.build(structure)
+            before = contents(whole.containers)
+            with around.running() as staging.observer:
+                holder = [function(*args, **kwargs)]
+            for owner, state in staging.states.items():
+                owner.require_settled(state, staging.trace.name)
+            assigned = Assigned()
+            if places is not None:
+                changes = places.changes()
+                places.restore()
+                _warn_of_views(staging.trace.name, changes, positions)
+                holder += [change.now for change in changes]
+                changes = [change._replace(now=None) for change in changes]
+                assigned = Assigned(places, changes)
+            outputs: dict[int, Tensor] = {}
+
+            def noted(leaf: Any, is_inside: bool) -> Any:
+                if id(leaf) in positions:
+                    return Argument(positions[id(leaf)])
+                if isinstance(leaf, Tensor) and (copies or isinstance(leaf._value, Node)):
+                    outputs.setdefault(id(leaf), leaf)
+                    return Output(list(outputs).index(id(leaf)))
+                if isinstance(leaf, Tensor):
+                    number = assigned.number(leaf)
+                    return leaf if number is None else Held(number)
+                return New(leaf) if is_inside else leaf
+
+            outcome = outcome_of(staging.trace.name, holder, whole.containers, before, noted)
+            made = [] if copies else _made(outputs)
+            returned = list(outputs.values())
+            nodes = [staging.node_of(output) for output in returned]
+            effects = Effects(len(outputs))
+            effects.collect(staging, arguments, inputs)
+            forward, callbacks = list(staging.nodes), list(staging.callbacks)
+            backward = record_backward(
+                staging, arguments, returned, [each.position for each in made if each.requires_grad]
+            )
     finally:
-        set_grad_enabled(recording)
-    return [values[node] for node in graph.outputs]
+        for item in staging.captured.values():
+            forget_writes(item.tensor, item.version)
+    assigned.close([item.tensor for item in staging.captured.values()])
+    owners = [staging.grad_owners.get(id(item.tensor)) for item in staging.captured.values()]
+    recorded_owners = [owner if owner is None else positions.get(id(owner), owner) for owner in owners]
+    guards = [
+        (positions.get(id(tensor), tensor), None if grad is None else kind_of(grad._value))
+        for tensor, grad in staging.guards
+    ]
+    lying = [(position, tracer._layout) for position, tracer in enumerate(arguments)]
+    layouts = [(position, layout.visible) for position, layout in lying if layout.matters]
+    staging.grads, staging.grad_owners, staging.guards = {}, {}, []
+    everything = (*inputs, *(item.input for item in staging.captured.values()))
+    residuals = backward.computed if backward else []
+    graph = staging.graph(everything, (*nodes, *effects.nodes, *residuals), forward)
+    return Recorded(graph, outcome, effects, backward, recorded_owners, guards, layouts, callbacks, made, assigned)
 
 
-_MOST_KNOWN = 1000  # operations for a value that decides a shape; raising it finds more, and traces more slowly
-OWN_REFERENCES = 3  # to an array that only its tensor holds: the tensor's, a local name's, and that of the asking
+def _warn_of_views(name: str, changes: Iterable[Change], arguments: Container[int]) -> None:
+    """Warn of state that is a view of an argument or a tensor from outside: the graph has a value, and no memory."""
+    for place, _, now in changes:
+        for leaf in flatten(now)[0]:
+            root = leaf._view.root if isinstance(leaf, Tensor) and leaf._view is not None else None
+            if root is not None and (id(root) in arguments or not isinstance(root._value, Node)):
+                warn_user(
+                    compose(
+                        "MT109",
+                        f"{name} assigns a view, {leaf.spec}, to {place}",
+                        why="eagerly it shares its memory with what it is a view of; a graph assigns a copy, so that a "
+                        "later write to one of the two is not seen in the other",
+                        fix="take the view where it is used, or assign a .clone() of it, which is a copy in every mode",
+                    )
+                )
 
 
-def write(tensor: Tensor, array: Array) -> None:
-    """Write a computed value into a tensor's memory, as an in-place operation would.
-
-    If the array is the tensor's own, the value is there already.
-    """
-    put(tensor, array)
-    note_write(tensor)
-
-
-def put(tensor: Tensor, array: Array | Remote) -> None:
-    """The same, where the write has been counted."""
-    if isinstance(array, Remote):
-        _replace(tensor, array)
-    elif array is not tensor._value:
-        np.copyto(fetched(tensor), array)
+def _made(outputs: dict[int, Tensor]) -> list[Made]:
+    """The outputs that are more than a tensor with a value; their gradients become outputs, too."""
+    found = []
+    for position, tensor in enumerate(list(outputs.values())):
+        is_leaf = tensor._requires_grad and tensor._entry is None
+        if type(tensor) is not Tensor or is_leaf:
+            grad = tensor._grad if is_leaf else None
+            if grad is not None:
+                outputs.setdefault(id(grad), grad)
+            place = None if grad is None else list(outputs).index(id(grad))
+            found.append(Made(position, type(tensor), is_leaf, place))
+    return found
 
 
-def _replace(tensor: Tensor, value: Remote) -> None:
-    """Give a tensor a value on a device, if nobody else looks at its memory; else write it into that."""
-    memory = tensor._value
-    is_own = isinstance(memory, Remote) and not memory.is_fetched
-    if not is_own and type(memory) is np.ndarray:
-        is_own = _is_alone(tensor, sys.getrefcount(memory))
-    if is_own:
-        tensor._value = value
-    else:
-        np.copyto(fetched(tensor), value.fetched)
-
-
-def _is_alone(tensor: Tensor, references: int) -> bool:
-    """Whether only a tensor has its array."""
-    return tensor._view is None and tensor._value.base is None and references <= OWN_REFERENCES
-
-
-def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
-    """Whether the arrays at these positions, which are written, share no memory with any other."""
-    written = set(written)
-    neighbours: dict[int, list[int]] = {}
-    for place, array in enumerate(arrays) if written else ():
-        neighbours.setdefault(memory_owner(array), []).append(place)
-    return not any(
-        (one in written or other in written) and may_share(arrays[one], arrays[other])
-        for places in neighbours.values()
-        for one, other in itertools.combinations(places, 2)
-    )
-
-
-def grad_of(tensor: Tensor) -> Tensor:
-    """The gradient of a tensor, which a guard has found to exist."""
-    grad = tensor._grad
-    assert grad is not None
-    return grad
-
-
-def written(captured: Sequence[Captured]) -> list[tuple[Captured, Node]]:
-    """The captured tensors that the recording wrote to, with their new values."""
-    return [(item, item.node) for item in captured if item.node is not item.input]
+def _stand_in(argument: Tensor, name: str, staging: CallStaging) -> Tensor:
+    """The traced tensor that the function sees in place of an argument."""
+    tracer = Tensor(staging.input(argument.spec, name))
+    tracer._layout = ArgumentLayout(argument._value)
+    tracer._requires_grad = argument._requires_grad
+    staging.made.append(weakref.ref(tracer))
+    if argument._entry is None:  # the gradient of a recorded result is passed on to its tape
+        staging.arguments[id(tracer)] = argument
+    return tracer

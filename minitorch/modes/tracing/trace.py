@@ -24,14 +24,15 @@ from ..guards.observed import Observed
 from ..guards.watch import Watch
 from ..objects.outcome import Outcome
 from ..objects.places import Places
-from ..objects.roles import Argument
+from ..objects.results import Argument
 from .callbacks import Callbacks
 from .differentiable import Differentiable
 from .effects import Effects
 from .explain import SignatureReport
 from .options import Options, Request
-from .recorded import Recorded, record
-from .recording import CallStaging, Program
+from .program import Program
+from .recording import Recorded, record
+from .staging import CallStaging
 from .traced import TakingTurns, Traced
 
 

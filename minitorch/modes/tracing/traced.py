@@ -18,13 +18,14 @@ from ..guards.donation import give_away
 from ..guards.observed import Observed
 from ..guards.signature import Given
 from ..guards.watch import Watch
-from ..objects.roles import Argument, Held, New, Output
+from ..objects.results import Argument, Held, New, Output
 from .callbacks import Callbacks
 from .differentiable import Differentiable
 from .effects import Where
 from .explain import SignatureReport
-from .recorded import Recorded, kind_of, kind_text
-from .recording import CallStaging, Program, are_apart, grad_of, replay
+from .program import Program, are_apart, grad_of, replay
+from .recording import Recorded, kind_of, kind_text
+from .staging import CallStaging
 
 _needs_of, _value_of = attrgetter("_requires_grad"), attrgetter("_value")  # faster than a comprehension
 

@@ -1,6 +1,6 @@
 """Dispatch of a jitted call: its trace is looked up by signature, or made, and its graph is run.
 
-Inspection of the compiled code is in `minitorch.modes.ways_in.looking`. To keep calls cheap, the most common kind of
+Inspection of the compiled code is in `minitorch.modes.ways_in.inspection`. To keep calls cheap, the most common kind of
 call has a path of its own (`key_of_tensors`).
 """
 
@@ -26,7 +26,7 @@ from ..guards import surroundings
 from ..guards.donation import Names as Donations
 from ..guards.signature import Call, Signatures, key_of_tensors, plain
 from ..tracing.explain import SignatureReport, difference
-from ..tracing.kept import Lent
+from ..tracing.module_traces import Lent
 from ..tracing.options import PLAIN, Options, Policy, Request
 from ..tracing.trace import trace
 from ..tracing.traced import Traced

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...ir import Source
 from ..tracing.explain import counted
-from ..tracing.recording import Program
+from ..tracing.program import Program
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel

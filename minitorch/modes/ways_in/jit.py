@@ -5,7 +5,7 @@ tensors among them, the values of everything else; where it decides what is a vi
 first call of each signature traces the function; later ones run the compiled graph (`calling`). Tensors that the
 function uses from outside (parameters, optimiser state, the random state) are inputs of the graph, read at every call;
 in-place writes become outputs, written back after every call. So a whole training step is one graph. Its forms can be
-inspected (`looking`).
+inspected (`inspection`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...passes import Pass
 from ..guards.donation import Names as Donations
 from ..tracing.explain import counted
 from .calling import P, R
-from .looking import Looking
+from .inspection import Inspectable
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_SIGNATURES = 32
 
 
-class Jitted(Looking[P, R]):
+class Jitted(Inspectable[P, R]):
     """A function that is traced once per signature. Made by `jit`; call it like the function.
 
     It can be a method, too: it is then jitted for each instance. A module gives a `JittedModule`.

@@ -22,7 +22,7 @@ from ...ir import Node, user_source
 from ...tensor import Tensor, fetched
 from ..tracing.callbacks import Callbacks
 from ..tracing.options import Options
-from ..tracing.recording import Program, are_apart, put, written
+from ..tracing.program import Program, are_apart, put, written
 from .history import History
 
 _PROGRAMS_KEPT = 128

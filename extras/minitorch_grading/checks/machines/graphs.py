@@ -11,7 +11,7 @@ import numpy as np
 from minitorch import primitives as P
 from minitorch.graph import Graph
 from minitorch.modes import jit
-from minitorch.modes.tracing.recording import replay
+from minitorch.modes.tracing.program import replay
 from minitorch.tensor import Tensor
 
 from ...asks.plain import Array, described

@@ -17,7 +17,7 @@ from ...packages import load
 from ...tensor import Tensor, fetched
 from ..tracing.explain import Explanation, SignatureReport
 from ..tracing.options import Request
-from ..tracing.recording import Program
+from ..tracing.program import Program
 from ..tracing.traced import Traced
 from .calling import Calling, P, R
 from .stages import Stages
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...compiler.kernels.ledger import Ledger
 
 
-class Looking(Calling[P, R], Explorable):
+class Inspectable(Calling[P, R], Explorable):
     """A function that can be inspected: every method takes the arguments of a call."""
 
     def looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, Sequence[Tensor]]:
