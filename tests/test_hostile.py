@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -298,3 +299,19 @@ def test_an_interrupt_ends_no_cell_but_its_own(kernel: Any) -> None:
     timer.join()
     assert flood.incident and flood.incident.kind == "output"
     assert (after.incident, after.error, after.outputs[0]["text"]) == (None, None, "kept\n")
+
+
+def test_time_that_other_programs_take_is_not_the_cells(kernel: Any) -> None:
+    from minitorch_grading.grading.sandbox.execution import execute
+
+    busy = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    work = "import time\nbegin = time.process_time()\nwhile time.process_time() - begin < 0.7: pass\nprint('done')"
+    others = [subprocess.Popen([sys.executable, "-c", f"{busy}while True: pass"]) for _ in range(3)]
+    try:
+        ran = execute(kernel, busy + work, 1)
+        assert (ran.incident, ran.outputs[0]["text"]) == (None, "done\n")
+        assert execute(kernel, "time.sleep(5)", 1).incident is not None  # which waits for nothing
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()

@@ -102,6 +102,11 @@ class Kernel:
         select.select([self._handle], [], [], END_SECONDS)
         self._leash.close()
 
+    def waited(self) -> float:
+        """Return the seconds for which cells waited for a processor so far."""
+        shell = min(usage.processes(self.pid), key=lambda folder: int(folder.rpartition("/")[2]), default="")
+        return usage.waited(shell)
+
     def leftovers(self) -> list[str]:
         """Names of the processes that student code has started and that still run."""
         return usage.names(self.pid)

@@ -107,6 +107,18 @@ def names(first: int) -> list[str]:
     return found
 
 
+def waited(folder: str) -> float:
+    """Return the seconds for which a process could run, and others had the processors; 0 where Linux does not say it.
+
+    Args:
+        folder: its folder in ``/proc``.
+    """
+    try:
+        return int(_text(f"{folder}/schedstat").split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
 def _text(path: str) -> str:
     with open(path, errors="replace") as file:
         return file.read(1 << 16)

@@ -29,6 +29,7 @@ from ..sandbox.image import PROGRAMS, SETTINGS, Contents, image
 from ..sandbox.inside.channel import READY
 from ..sandbox.receiver import Receiver
 from ..sandbox.server import StartError
+from ..sandbox.usage import waited
 
 
 class Process:
@@ -91,6 +92,10 @@ class Process:
     def is_alive(self) -> bool:
         """Whether it still runs."""
         return self.process.poll() is None
+
+    def waited(self) -> float:
+        """Return the seconds for which cells waited for a processor so far."""
+        return waited(f"/proc/{self.process.pid}")
 
     def interrupt(self) -> None:
         """Interrupt the cell that runs; on Windows it cannot be, and everything is killed a little later."""
