@@ -164,13 +164,7 @@ class SignatureReport:
         if idle:
             yield f"  nothing to do for: {', '.join(dict.fromkeys(idle))}"
         if self.program is not None and hasattr(self.program.compiled, "listing"):
-            from .listing import listing_of
-
-            found = listing_of(self.program, "the function")
-            yield f"XLA runs {counted(len(found.kernels), 'kernel')}, we would run {len(found.ours_in_order())}"
-            yield from (f"  {kernel} for {', '.join(kernel.lines)}" for kernel in found.kernels[:MOST_KERNELS])
-            if len(found.kernels) > MOST_KERNELS:
-                yield f"  and {len(found.kernels) - MOST_KERNELS} more"
+            yield from load("minitorch_xla.listing").summary(self.program)
         if self.kernels:
             from ...compiler.kernels.kernel import table_of  # loads LLVM, as finding them did
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...errors import ArgumentError
-from .program import Program
+from minitorch.errors import ArgumentError
+from minitorch.modes.tracing.explain import MOST_KERNELS, counted
+from minitorch.modes.tracing.program import Program
 
 
 def listing_of(program: Program, name: str, inputs: Sequence[Any] = ()) -> Any:
@@ -29,3 +30,12 @@ def listing_of(program: Program, name: str, inputs: Sequence[Any] = ()) -> Any:
         )
     ours = {str(source): names for source, names in program.ledger.by_source().items()}
     return listing(program.pipeline.graph, ours, inputs)
+
+
+def summary(program: Program) -> Iterator[str]:
+    """Yield the lines of a report on XLA's kernels."""
+    found = listing_of(program, "the function")
+    yield f"XLA runs {counted(len(found.kernels), 'kernel')}, we would run {len(found.ours_in_order())}"
+    yield from (f"  {kernel} for {', '.join(kernel.lines)}" for kernel in found.kernels[:MOST_KERNELS])
+    if len(found.kernels) > MOST_KERNELS:
+        yield f"  and {len(found.kernels) - MOST_KERNELS} more"
