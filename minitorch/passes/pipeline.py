@@ -14,6 +14,7 @@ from ..graph.graph import Graph
 from ..graph.rewrite import Rules, rewrite
 from ..graph.verify import verify
 from ..named import by_name
+from ..packages import is_own
 from ..tables import Table, Tabular
 
 STAGES = "{:<24}{:<14}{:>11}  {}"  # a pass, the nodes before and after it, its time, and what changed
@@ -63,7 +64,8 @@ class Pass:
         return result
 
     def __reduce__(self) -> Any:
-        own = by_name(self, __package__)
+        module = getattr(self.function, "__module__", None)  # of a package beside the engine, perhaps
+        own = by_name(self, __package__, *([module] if is_own(module) else ()))
         return own or (Pass, (self.name, self.function, self.doc, self.rules, self.rearranges))
 
     def __repr__(self) -> str:
