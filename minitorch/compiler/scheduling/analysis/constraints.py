@@ -50,7 +50,7 @@ def are_contradictory(zero: Iterable[Form], positive: Iterable[Form]) -> bool:
         if unknowns:
             chosen = min(unknowns, key=lambda unknown: abs(unknowns[unknown]))
             equations, least = ([_without(chosen, each, equation) for each in forms] for forms in (equations, least))
-    inequalities: dict[Terms, int] | None = _rounded(least)
+    inequalities: dict[Terms, int] | None = _rounded(least, {})
     while inequalities:
         below: dict[int, list[int]] = {}
         above: dict[int, list[int]] = {}
@@ -60,14 +60,20 @@ def are_contradictory(zero: Iterable[Form], positive: Iterable[Form]) -> bool:
         chosen = min((_cost(below.get(each, []), above.get(each, [])), each) for each in {**below, **above})[1]
         if len(inequalities) + len(below.get(chosen, [])) * len(above.get(chosen, [])) > MOST:
             return False
-        inequalities = _rounded(_eliminated(chosen, [{**dict(terms), ONE: by} for terms, by in inequalities.items()]))
+        own = {terms: by for terms, by in inequalities.items() if any(unknown == chosen for unknown, _ in terms)}
+        others = {terms: by for terms, by in inequalities.items() if terms not in own}
+        inequalities = _rounded(_eliminated(chosen, [{**dict(terms), ONE: by} for terms, by in own.items()]), others)
     return inequalities is None
 
 
-def _cost(below: list[int], above: list[int]) -> tuple[bool, int]:
-    """First the eliminations that lose no integers, as all coefficients on a side are 1; of those, few inequalities."""
+def _cost(below: list[int], above: list[int]) -> tuple[bool, int, int]:
+    """The sort key of eliminations.
+
+    First those that lose no integers, as all coefficients on a side are 1; then small coefficients, as the small digits
+    of an index decide about the large ones; then those that leave few inequalities.
+    """
     is_exact = max(below, default=1) == 1 or max(above, default=1) == 1
-    return not is_exact, len(below) * len(above) - len(below) - len(above)
+    return not is_exact, max((*below, *above)), len(below) * len(above) - len(below) - len(above)
 
 
 def _without(unknown: int, form: Form, equation: Form) -> Form:
@@ -77,18 +83,21 @@ def _without(unknown: int, form: Form, equation: Form) -> Form:
 
 
 def _eliminated(unknown: int, forms: list[Form]) -> Iterator[Form]:
-    """What follows from some inequalities for all other unknowns."""
-    below = [each for each in forms if each.get(unknown, 0) > 0]
-    above = [each for each in forms if each.get(unknown, 0) < 0]
-    yield from (each for each in forms if not each.get(unknown, 0))
+    """What follows for all other unknowns from inequalities that mention one."""
+    below = [each for each in forms if each[unknown] > 0]
+    above = [each for each in forms if each[unknown] < 0]
     for low in below:
         for high in above:
             yield plus((low, -high[unknown]), (high, low[unknown]))
 
 
-def _rounded(forms: Iterable[Form]) -> dict[Terms, int] | None:
-    """Inequalities without common divisors, the strictest of those with the same terms; None if one is false."""
-    found: dict[Terms, int] = {}
+def _rounded(forms: Iterable[Form], found: dict[Terms, int]) -> dict[Terms, int] | None:
+    """Inequalities without common divisors, the strictest of those with the same terms; None if one is false.
+
+    Args:
+        forms: that are at least zero.
+        found: inequalities beside them, to which they are added.
+    """
     for form in forms:
         unknowns = {unknown: by for unknown, by in form.items() if by and unknown != ONE}
         divisor = gcd(*unknowns.values())
