@@ -23,6 +23,7 @@ from minitorch.ir import Primitive
 from minitorch.modes.guards.kinds import How, kind_of
 from minitorch.modes.objects.outcome import Outcome, contents, outcome_of
 from minitorch.modes.objects.results import Argument, Held, New, Output
+from minitorch.modes.tracing.effects import tensor_at
 from minitorch.modes.tracing.options import Request
 from minitorch.tensor import Tensor, fetched, forget_writes
 from minitorch.tree import Whole
@@ -192,9 +193,9 @@ class Rehearsal:
                 return Rehearsed({}, f"result {place} is {own!r:.40}, and {traced!r:.40} in the trace")
         targets: dict[int, Tensor | None] = {}
         for place, (where, is_grad) in self._effects.writes().items():
-            owner = _at(where, tensors)
+            owner = tensor_at(where, tensors)
             targets[place] = before.gradient_of(owner) if is_grad else owner
-        new = {place: _at(where, tensors) for place, where in self._effects.gradients().items()}
+        new = {place: tensor_at(where, tensors) for place, where in self._effects.gradients().items()}
         targets |= {place: owner._grad for place, owner in new.items()}
         written: list[tuple[Tensor, Array]] = []
         for place, target in targets.items():
@@ -205,7 +206,7 @@ class Rehearsal:
         with_gradient = {id(owner) for owner in new.values()}
         outside = {id(tensor._root) for tensor in (*tensors, *self._outside)}
         own = {id(leaf._root) for leaf in found if isinstance(leaf, Tensor)} - outside
-        cleared = {id(_at(where, tensors)) for where in self._effects.cleared()}
+        cleared = {id(tensor_at(where, tensors)) for where in self._effects.cleared()}
         for reference, gradient in before.gradients.values():
             tensor = reference()
             if tensor is None or id(tensor._root) in own or id(tensor) in with_gradient:
@@ -213,11 +214,6 @@ class Rehearsal:
             if tensor._grad is not gradient and not (id(tensor) in cleared and tensor._grad is None):
                 return Rehearsed(outputs, f"it stores a gradient of a {tensor.spec}, and the trace does not")
         return Rehearsed(outputs, _unwritten(written, own, before))
-
-
-def _at(where: Tensor | int, tensors: Sequence[Tensor]) -> Tensor:
-    """A tensor, or an argument by its position."""
-    return tensors[where] if isinstance(where, int) else where
 
 
 def _unwritten(written: list[tuple[Tensor, Array]], own: set[int], before: _Before) -> str | None:

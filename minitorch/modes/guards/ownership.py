@@ -14,7 +14,13 @@ from typing import Any
 from ...ir import is_ours as is_our_file
 from ...packages import is_own
 
-MISSING = object()
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Any = _Missing()
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 PLAIN_METHODS = (FunctionType, staticmethod, classmethod)
 

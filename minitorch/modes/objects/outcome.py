@@ -17,9 +17,9 @@ from ...errors import TracingError
 from ...ir import user_source
 from ...tensor import Tensor
 from ...tree import Parts, Structure, Whole, attributes, row_of
+from .places import PLAIN
 
 _MOST_ITEMS = 10_000  # of an iterator among the results; raising it allows longer ones, and traces endless ones longer
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Inside:
@@ -74,7 +74,7 @@ def _objects(values: list[Any]) -> tuple[list[Any], list[int]]:
     while pending:
         value = pending.pop()
         kind: Any = type(value)
-        if kind in _PLAIN or isinstance(value, (Tensor, FunctionType)):
+        if kind in PLAIN or isinstance(value, (Tensor, FunctionType)):
             continue
         if id(value) in places:
             within[places[id(value)]] += 1

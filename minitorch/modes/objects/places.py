@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from ...nn import Module
 from ...packages import ENGINE, is_own
 from ...tensor import Tensor
 from ...tree import Parts, Structure, attributes
+from ..guards.ownership import MISSING
+from ..guards.reads import codes
 
 _MOST_OBJECTS = 20_000  # that are looked into; raising it finds state further away, and makes tracing slower
 _MOST_ITEMS = 4096  # of a container that is looked into; likewise
@@ -26,15 +28,7 @@ _ENTERED = tuple(f"{ENGINE}.{room}" for room in ("nn", "optim", "amp"))  # rooms
 _FIXED = sys.stdlib_module_names | {"numpy", "llvmlite", "ml_dtypes"}
 _HOLDERS = ("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict", "collections.UserList")
 _BUILTIN = (list, tuple, dict, deque)
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-MISSING: Any = _Missing()
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Name(str):
@@ -162,7 +156,7 @@ class Places:
         for key, value in (found if new is None else new).items():
             if isinstance(value, Tensor) or _is_replaceable(value):
                 self._parents.setdefault(id(value), []).append((owner, key))
-            if not isinstance(value, (Tensor, *_PLAIN)):
+            if not isinstance(value, (Tensor, *PLAIN)):
                 self._pending.append(value)
 
     def _visit_function(self, value: Any) -> None:
@@ -182,7 +176,7 @@ class Places:
             self._roots |= set(map(id, defaults))
             self._pending += [*(value.__closure__ or ()), *defaults]
             self._pending += [getattr(value, "__wrapped__", None)]
-            space, names = value.__globals__, {name for code in _codes(value.__code__) for name in code.co_names}
+            space, names = value.__globals__, {name for code in codes(value.__code__) for name in code.co_names}
             self._add_globals(space, names)
 
     def _add_globals(self, space: dict[str, Any], names: set[str]) -> None:
@@ -317,10 +311,3 @@ def _is_replaceable(value: Any) -> bool:
 
 def _is_fixed(module: object) -> bool:
     return str(module).partition(".")[0] in _FIXED
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)

@@ -19,6 +19,11 @@ Array = np.ndarray[Any, Any]
 Where = int | Tensor  # a tensor from outside: the position of an argument, or the tensor itself
 
 
+def tensor_at(where: Where, tensors: Sequence[Tensor]) -> Tensor:
+    """Return a tensor from outside, given the arguments of a call."""
+    return tensors[where] if isinstance(where, int) else where
+
+
 class Effects:
     """The effects of a trace, by their position among the outputs of its graph.
 
@@ -196,10 +201,10 @@ class Effects:
     def carry_out(self, tensors: Sequence[Tensor], values: list[Array]) -> None:
         """Carry out the effects, with the values of one call."""
         for where, is_grad, output in self._writes:
-            target = tensors[where] if isinstance(where, int) else where
+            target = tensor_at(where, tensors)
             write(target._grad if is_grad and target._grad is not None else target, values[output])
         for where, place in self._grads:
-            tensor = tensors[where] if isinstance(where, int) else where
+            tensor = tensor_at(where, tensors)
             tensor._grad = None if place is None else Tensor(values[place])
         for position, place in self._onward:
             backward(tensors[position], Tensor(values[place]))

@@ -21,7 +21,7 @@ from ..guards.watch import Watch
 from ..objects.results import Argument, Held, New, Output
 from .callbacks import Callbacks
 from .differentiable import Differentiable
-from .effects import Where
+from .effects import tensor_at
 from .explain import SignatureReport
 from .program import Program, are_apart, grad_of, replay
 from .recording import Recorded, kind_of, kind_text
@@ -104,7 +104,7 @@ class Traced:
             if visible_strides(tensors[place]._value) != layout:
                 return False
         for where, kind in self._guards:
-            grad = (tensors[where] if isinstance(where, int) else where)._grad
+            grad = tensor_at(where, tensors)._grad
             if grad is not None and isinstance(grad._value, Remote) and not self.program.takes_devices:
                 fetched(grad)
             if (None if grad is None else kind_of(grad._value)) != kind:
@@ -208,7 +208,7 @@ class Traced:
         if not self._hooks_are_current():
             found.append("a tensor from outside has other hooks")
         for where, before in self._guards:
-            tensor = _at(where, tensors)
+            tensor = tensor_at(where, tensors)
             after = None if tensor._grad is None else kind_of(tensor._grad._value)
             if after != before:
                 found.append(f"grad of a {tensor.spec} was {kind_text(before)} and is {kind_text(after)}")
@@ -330,7 +330,7 @@ class Traced:
         """The captured tensors; of captured gradients, the present ones."""
         found = self.captured
         for place, owner in self._gradients:
-            found[place] = grad_of(_at(owner, tensors))
+            found[place] = grad_of(tensor_at(owner, tensors))
         return found
 
     def _overwrites(self, tensors: Sequence[Tensor], arrays: Sequence[Any]) -> bool:
@@ -360,8 +360,3 @@ class TakingTurns(Traced):
         """Run the graph with these arguments."""
         with self._turn:
             return super().__call__(tensors, execute)
-
-
-def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
-    assert where is not None
-    return tensors[where] if isinstance(where, int) else where
