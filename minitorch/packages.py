@@ -68,6 +68,11 @@ def real_name(public: str) -> str | None:
     return None
 
 
+def is_installed(package: str) -> bool:
+    """Return whether a package beside the engine is there."""
+    return find_spec(package) is not None
+
+
 def load(name: str) -> ModuleType:
     """Import a module of a package beside the engine.
 
@@ -100,7 +105,7 @@ def names_from(home: str, table: Mapping[str, str]) -> Callable[[str], Any]:
 
 def _require(name: str) -> None:
     package = name.partition(".")[0]
-    if find_spec(package) is None:
+    if not is_installed(package):
         raise ModuleNotFoundError(f"{name} needs the package {package}, which is not installed", name=package)
 
 

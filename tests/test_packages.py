@@ -45,7 +45,28 @@ sys.path = [path for path in sys.path if not path.endswith("extras")]
 import minitorch as mt
 
 assert mt.__file__.startswith(sys.argv[1])
-assert mt.jit(lambda x: (x * 2 + 1).sum())(mt.ones(3)) == 9
+f = mt.jit(lambda x: (x * 2 + 1).sum())
+assert f(mt.ones(3)) == 9 and "1 kernel" in str(f.explain()) and len(f.stages(mt.ones(3)).texts) > 8
+assert mt.jit(lambda x: x + 1)(mt.ones(2, dtype=mt.uint8)).tolist() == [2, 2]  # its passes are not there
+model, x = mt.nn.Sequential(mt.nn.Linear(2, 2), mt.nn.LSTM(2, 1)), mt.ones(4, 2)
+optimizer = mt.optim.Adam(model.parameters())
+with mt.Graph() as graph:
+    given = mt.placeholder((4, 2))
+    fetched = model(given)[0]
+with mt.lazy():
+    pending = model(x)[0]
+for found in (mt.Session(graph).run(fetched, {given: x}), pending, mt.jit(model)(x)[0]):
+    assert (found - model(x)[0]).abs().max() < 1e-6
+
+@mt.jit
+def step(x):
+    optimizer.zero_grad()
+    loss = mt.nn.functional.mse_loss(model(x)[0], mt.zeros(4, 1))
+    loss.backward()
+    optimizer.step()
+    return loss
+
+assert step(x) > step(x) > step(x)
 for asked in (lambda: mt.sharding, lambda: mt.jit(lambda x: x, backend="xla")(mt.ones(3))):
     try:
         asked()

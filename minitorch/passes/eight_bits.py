@@ -6,13 +6,12 @@ The package is loaded for the first graph that holds such a value. Without it, t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 from ..dtypes import int8, uint8
 from ..graph.graph import Graph
 from ..ir import Node
-from ..packages import load
+from ..packages import is_installed, load
 from .pipeline import Pass
 
 PACKAGE = "minitorch_quantization"
@@ -21,7 +20,7 @@ BYTES = (uint8, int8)
 
 def _function(graph: Graph, place: str) -> Any:
     """Return a function of the package, or None if the graph or this installation has no use for it."""
-    if not any(node.dtype in BYTES for node in (*graph.inputs, *graph.nodes)) or find_spec(PACKAGE) is None:
+    if not any(node.dtype in BYTES for node in (*graph.inputs, *graph.nodes)) or not is_installed(PACKAGE):
         return None
     module, _, name = place.partition(":")
     return getattr(load(f"{PACKAGE}.passes.{module}"), name)
