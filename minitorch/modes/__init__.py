@@ -1,4 +1,4 @@
-"""The modes: `Session`, `jit` and `lazy` record a program into a graph; guards say when it may be used again."""
+"""The modes: `Session`, `jit` and `lazy` record a program into a graph; guards decide when it may be used again."""
 
 from .ways_in.definition import Graph, Operation, placeholder
 from .ways_in.jit import Jitted, jit

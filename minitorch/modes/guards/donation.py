@@ -15,7 +15,7 @@ Names = str | int | Iterable[str | int]
 
 
 class Donated:
-    """The value of a donated tensor: every access is an error that says where the memory went."""
+    """Value of a donated tensor: every access raises an error that names where the memory went."""
 
     __slots__ = ("_argument", "_function")
 
@@ -36,7 +36,7 @@ class Donated:
 
 
 def parameters(donate: Names, signature: inspect.Signature | None, function: str) -> frozenset[str | int]:
-    """The names and numbers of the parameters to donate.
+    """Return the names and numbers of the parameters to donate.
 
     Raises:
         ValueError: for a parameter that the function does not have.
@@ -55,7 +55,7 @@ def parameters(donate: Names, signature: inspect.Signature | None, function: str
 def donated(
     chosen: frozenset[str | int], signature: inspect.Signature | None, structure: Structure, leaves: Sequence[Any]
 ) -> dict[int, str]:
-    """The donated tensors of a call ``(args, kwargs)``, with their positions and their arguments' names.
+    """Return the donated tensors of a call ``(args, kwargs)``, with their positions and their arguments' names.
 
     Positions count the different tensors among the leaves.
 

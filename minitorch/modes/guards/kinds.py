@@ -1,8 +1,8 @@
-"""How each kind of value is compared, in one table, and what a value was at one time.
+"""Comparison of values, by kind, in one table; and snapshots of values (`Taken`).
 
-A value that was read while a function was traced is compared at every later call. What can change inside of it
-without another object in its place (the items of a list, the elements of an array, the defaults of a function) is
-compared, too. A kind that is not in the table is compared by identity, with a warning.
+A value that was read while a function was traced is compared at every later call. So are its contents where they can
+change without replacing the object (the items of a list, the elements of an array, the defaults of a function). A
+kind that is not in the table is compared by identity, with a warning.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ...tensor import Tensor
 
 
 class How(enum.Enum):
-    """How a kind of value is compared."""
+    """Way of comparing a kind of value."""
 
     VALUE = "by type and value"
     IDENTITY = "by identity: it does not change, or its values are inputs of the graph"
@@ -84,7 +84,7 @@ _PARTS: dict[type, tuple[str, ...]] = {
 
 
 def kind_of(value: Any) -> How:
-    """How a value is compared.
+    """Return how a value is compared.
 
     Example:
         >>> kind_of([1]).value, kind_of(iter([1])).value
@@ -105,12 +105,12 @@ def _how(kind: Any) -> How:
     if not _has_hidden_state(kind):
         return How.OBJECT
     if kind.__hash__ not in (None, object.__hash__) and kind.__eq__ is not object.__eq__:
-        return How.VALUE  # what has a hash of its own does not change
+        return How.VALUE  # a class with its own hash is immutable
     return How.IDENTITY if hasattr(kind, "__get__") else How.UNKNOWN  # functions and fields of classes made in C
 
 
 def _has_hidden_state(kind: type) -> bool:
-    """Whether instances hold more than attributes: a class made in C, or one derived from it."""
+    """Return whether instances hold more than attributes: a class made in C, or one derived from it."""
     slots = sum(isinstance(value, types.MemberDescriptorType) for base in kind.__mro__ for value in vars(base).values())
     most = object.__basicsize__ + object().__sizeof__() // 2 * (
         2 + slots
@@ -120,7 +120,7 @@ def _has_hidden_state(kind: type) -> bool:
 
 
 def parts_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes by which a function, a partial or the like is compared."""
+    """Return the attributes by which a function, a partial or the like is compared."""
     for kind, names in _PARTS.items():
         if isinstance(value, kind):
             for name in names:
@@ -131,7 +131,7 @@ def parts_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def items_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """The items of a container, with names as one writes them; the keys of a dict among them."""
+    """Return the items of a container, named as one writes them; the keys of a dict are among them."""
     if isinstance(value, (dict, types.MappingProxyType)):
         for key, item in _class_of(value).items(value):
             yield "", key
@@ -142,12 +142,12 @@ def items_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _class_of(value: Any) -> Any:
-    """The class whose methods give the items of a dict, whatever its own class makes of them."""
+    """Return the class whose methods give the items of a dict, whatever its own class overrides."""
     return next(kind for kind in (OrderedDict, dict, types.MappingProxyType) if isinstance(value, kind))
 
 
 def is_traced(value: Any) -> bool:
-    """Whether a value is a tensor that is being recorded."""
+    """Return whether a value is a tensor that is being recorded."""
     return isinstance(value, Tensor) and isinstance(value._value, Node)
 
 
@@ -157,10 +157,10 @@ _LAYOUT = operator.attrgetter("shape", "dtype", "strides")
 
 
 class Taken:
-    """What some values are at one time: `of` gives what to compare by `==`.
+    """Snapshot of some values: `of` gives what to compare by `==`.
 
     Args:
-        stands_for: by the `id` of an object, that of the one that it is to be taken for.
+        stands_for: replacements, from the `id` of an object to that of the object it is taken for.
 
     Attributes:
         iterated: the containers, and views of dicts.
@@ -178,7 +178,7 @@ class Taken:
         self._items = 0
 
     def of(self, value: Any) -> Any:
-        """What a value is now: equal for values that are the same to a graph."""
+        """Return a key for a value: equal for values that a graph cannot tell apart."""
         how = kind_of(value)
         if how is How.VALUE:
             return type(value), _exact(value)
@@ -225,7 +225,7 @@ class Taken:
 
 
 def exact(value: Any) -> Any:
-    """A hashable value as something to compare by `==`, to the types of the plain values inside of it."""
+    """Return a hashable value as a key for `==` that tells apart the types of the plain values inside it."""
     if kind_of(value) is How.VALUE:
         return type(value), _exact(value)
     if isinstance(value, (tuple, frozenset)):
@@ -237,7 +237,7 @@ def exact(value: Any) -> Any:
 
 
 def _exact(value: Any) -> Any:
-    """A plain value as something to compare by `==`: 0.0 and -0.0 differ, and NaN is itself."""
+    """Return a plain value as a key for `==`: 0.0 and -0.0 differ, and NaN equals itself."""
     if isinstance(value, np.generic):
         return value.dtype, value.tobytes()
     return repr(value) if isinstance(value, (float, complex, slice, range, np.dtype)) else value

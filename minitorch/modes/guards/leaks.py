@@ -1,6 +1,6 @@
 """Leaked tracers: traced tensors that are still referenced from outside when their trace is over.
 
-A trace that ends is told of them. One that fails takes them away where they replaced something (`Attributes`).
+A trace that ends warns of them. A trace that fails removes them where they replaced something (`Attributes`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...tree import attributes
 
 
 class Attributes:
-    """The attributes of some objects, as they are before a traced function uses them."""
+    """Attributes of some objects, as they are before a traced function uses them."""
 
     def __init__(self) -> None:
         self._spaces: list[tuple[dict[str, Any], dict[str, Any]]] = []
@@ -31,7 +31,7 @@ class Attributes:
         self._held += [(value, value.copy()) for value in space.values() if type(value) in (list, dict, set)]
 
     def undo(self) -> None:
-        """Give the objects the attributes that they had, and lists, dicts and sets among these what was in them."""
+        """Restore the attributes of the objects, and the contents of lists, dicts and sets among these."""
         for space, before in self._spaces:
             for name in space.keys() - before.keys():
                 del space[name]
@@ -42,7 +42,7 @@ class Attributes:
 
 
 def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:
-    """Warn of the first traced tensor that is still referenced; returns whether there was one."""
+    """Warn of the first traced tensor that is still referenced; return whether there was one."""
     found = leak(made)
     if found is None:
         return False
@@ -60,7 +60,7 @@ def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:
 
 
 def leak(made: Sequence[weakref.ref[Tensor]]) -> tuple[str, Tensor] | None:
-    """The first traced tensor that is still referenced, and by what, as text."""
+    """Return the first traced tensor that is still referenced, and its holder, as text."""
     if not any(reference() is not None for reference in made):
         return None
     gc.collect()
@@ -76,7 +76,7 @@ _ENCLOSING = "a variable of an enclosing function"  # or of a gradient rule, whi
 
 
 def _holder(tensor: Tensor, ours: set[int]) -> str:
-    """The object of the user's program that references a tensor, as text; nothing for the tape and views."""
+    """Return the object of the user's program that references a tensor, as text; nothing for the tape and views."""
     inside = {id(tensor), *ours}
     for holder in gc.get_referrers(tensor):
         if id(holder) in ours or isinstance(holder, (FrameType, TapeEntry, View, Tensor)):
@@ -105,7 +105,7 @@ def _described(holder: Any, value: Any, inside: set[int]) -> str:
 
 
 def _name_of(holder: Any, inside: set[int]) -> str:
-    """The name of a container that is a global variable or an attribute."""
+    """Return the name of a container that is a global variable or an attribute."""
     for owner in gc.get_referrers(holder):
         space = owner if isinstance(owner, dict) else attributes(owner)
         names = [name for name, item in space.items() if item is holder and isinstance(name, str)]

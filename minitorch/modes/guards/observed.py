@@ -1,9 +1,9 @@
-"""`Observed`: what a function reads from outside while it is traced, so that a change is noticed at the next call.
+"""`Observed`: the values that a function reads from outside while it is traced, so that the next call notices a change.
 
-Python tells of each function that begins to run. The code of the user's own is read once (`reads`): its global
-variables, those of enclosing functions, its defaults, and the attributes of what it is given. Each becomes a `Watch`,
-with the value that it has before the function goes on. Where an attribute is read from something that the code does
-not name, such as the variable of a loop, it counts for all objects that were found.
+Python reports each function that begins to run. The user's own code is read once (`reads`): its global variables,
+those of enclosing functions, its defaults, and the attributes of its arguments. Each becomes a `Watch`, with the
+value that it has before the function goes on. Where an attribute is read from an object that the code does not name,
+such as the variable of a loop, it is watched on all objects found.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ _COMPUTED = object()  # by a property or the like: it runs, and is observed itse
 
 
 class Observed:
-    """The surroundings of a function, observed once while it is traced.
+    """Surroundings of a function, observed once while it is traced.
 
     Args:
-        function: what is traced; None for nothing.
-        arguments: its arguments by name; those that are no tensors may be read from.
-        libraries: whether what the modules of libraries remember counts, such as the state of ``random``.
+        function: the traced function; None for nothing.
+        arguments: its arguments by name; those that are not tensors may be read from.
+        libraries: whether the state of library modules counts, such as that of ``random``.
 
     Attributes:
         names: names of the tensors found, by `id`.
@@ -108,7 +108,7 @@ class Observed:
     # Which code runs ------------------------------------------------------------------------------------
 
     def running(self) -> AbstractContextManager[Profile | None]:
-        """Observe what runs inside the block; the profile function that may be set aside, if there is one."""
+        """Observe what runs inside the block; yield the profile function that may be set aside, or None."""
         return functions_observed(self._entered)
 
     def _entered(self, frame: FrameType) -> None:
@@ -134,7 +134,7 @@ class Observed:
         self._add_free(reads.free)
 
     def _function_of(self, frame: FrameType) -> FunctionType | None:
-        """The function that runs in a frame, unless it was made during the trace."""
+        """Return the function that runs in a frame, unless it was made during the trace."""
         code, given = frame.f_code, frame.f_locals
         found = self._functions.setdefault(code, [])
         while True:
@@ -192,7 +192,7 @@ class Observed:
     def _watch(
         self, name: str, read: Callable[..., Any], owner: Any, key: Any, written: bool = False, same: Any = None
     ) -> Any:
-        """Watch a value, and return it. One that is recorded was put there by the function itself."""
+        """Watch a value, and return it. A recorded value was put there by the function itself."""
         place = (id(owner) if same is None else same, key)
         watched = self._found.get(place)
         if watched is None:
@@ -244,7 +244,7 @@ class Observed:
         return getattr(found, "__func__", found) if isinstance(found, PLAIN_METHODS) else found
 
     def _of_class(self, kind: type, attribute: str, name: str) -> Any:
-        """What a class has under a name, as it is; watched in the user's classes."""
+        """Return the entry of a class under a name, unbound; watch it in the user's classes."""
         for base in kind.__mro__:
             space = vars(base)
             if is_users_module(base.__module__):
@@ -254,14 +254,14 @@ class Observed:
         return MISSING
 
     def _add_free(self, names: Iterable[str]) -> None:
-        """Watch these attributes of all objects that were found, and will be."""
+        """Watch these attributes of all objects found so far or later."""
         new = set(names) - self._free
         self._free |= new
         for value, name in list(self._open) if new else ():
             self._read_free(value, name, new)
 
     def _read_all(self) -> None:
-        """The same for attributes of all names."""
+        """Watch the attributes of all names on all objects."""
         if not self._reads_all:
             self._reads_all = True
             for value, name in list(self._open):
@@ -294,7 +294,7 @@ class Observed:
             self.attributes.note(space_of(value) or {})
 
     def _escape(self, value: Any, name: str) -> None:
-        """Note a value that any code may read from: what is inside of it, and the attributes with free names."""
+        """Note a value that any code may read from: its contents, and the attributes with free names."""
         how = kind_of(value)
         if how is How.VALUE or id(value) in self._seen or value is MISSING or kinds.is_traced(value):
             return
@@ -363,7 +363,7 @@ class Observed:
     # After the trace ------------------------------------------------------------------------------------
 
     def constants(self) -> dict[str, Any]:
-        """The plain values, containers and arrays that became constants of a graph, and module modes, by name."""
+        """Return the plain values, containers and arrays that became constants, and module modes, by name."""
         found = {
             watched.name: watched.value
             for watched in (*self.watches, *self.module_watches)
@@ -372,7 +372,7 @@ class Observed:
         return found | {f"{type(module).__name__}.training": training for module, training in self.modules}
 
     def settle(self, name: str, warn: bool) -> list[str]:
-        """After the trace: accept the function's own changes, warn of them, and return their names."""
+        """Accept the function's own changes after the trace, warn of them, and return their names."""
         for module in self._imports & sys.modules.keys():
             self._escape(sys.modules[module], module)
         changed: dict[str, None] = {}
@@ -395,12 +395,12 @@ class Observed:
 
 
 def _names_in(space: dict[str, Any], key: str, default: object) -> tuple[str, ...]:
-    """The attributes that an object has, for code that asks for names that it does not contain."""
+    """Return the attributes of an object, for code that asks for names that it does not contain."""
     return tuple(name for name in space if not name.startswith("_"))
 
 
 def _is_made_here(variables: dict[str, Any]) -> bool:
-    """Whether global variables are those that the traced function gives to `eval` or `exec`."""
+    """Return whether global variables are those that the traced function gives to `eval` or `exec`."""
     module = sys.modules.get(str(variables.get("__name__")))
     is_modules = module is not None and vars(module) is variables
     return not is_modules and any(map(kinds.is_traced, variables.values()))

@@ -1,4 +1,4 @@
-"""What objects are made of, and whose they are: the user's, this package's, or a library's."""
+"""Contents and owners of objects: the user, this package, or a library."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PLAIN_METHODS = (FunctionType, staticmethod, classmethod)
 
 @functools.cache
 def is_users_file(file: str) -> bool:
-    """Whether a source file belongs to neither this package nor an installed one."""
+    """Return whether a source file belongs to neither this package nor an installed one."""
     return not (is_our_file(file) or file.startswith(("<frozen", *_LIBRARIES)))
 
 
 def is_users_frame(frame: FrameType) -> bool:
-    """Whether a function of the user's own runs; of code without a file, its module says whose it is."""
+    """Return whether a frame runs the user's own function; code without a file is judged by its module."""
     file = frame.f_code.co_filename
     if not file.startswith("<"):
         return is_users_file(file)
@@ -41,7 +41,7 @@ def is_users_frame(frame: FrameType) -> bool:
 
 
 def is_users_module(module: object) -> bool:
-    """Whether a module belongs to the user's program; of a class, a library may make something else than a text."""
+    """Return whether a module belongs to the user's program; a library may set ``__module__`` to a non-string."""
     name = str(module)
     top = name.partition(".")[0]
     file = getattr(sys.modules.get(name) or sys.modules.get(top), "__file__", None)
@@ -49,12 +49,12 @@ def is_users_module(module: object) -> bool:
 
 
 def is_users_object(value: Any) -> bool:
-    """Whether the user's own code alone reads the attributes of an object."""
+    """Return whether only the user's own code reads the attributes of an object."""
     return isinstance(value, (type, ModuleType, SimpleNamespace)) or is_users_module(type(value).__module__)
 
 
 def variables_of(function: FunctionType) -> Iterator[tuple[str, CellType]]:
-    """The variables of enclosing functions, as far as they have values."""
+    """Return the variables of enclosing functions, as far as they have values."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):
             cell.cell_contents  # noqa: B018  there may be none
@@ -62,7 +62,7 @@ def variables_of(function: FunctionType) -> Iterator[tuple[str, CellType]]:
 
 
 def space_of(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object itself."""
+    """Return the attributes of an object itself."""
     try:
         space = vars(value) if isinstance(value, ModuleType) else object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -71,10 +71,10 @@ def space_of(value: Any) -> dict[str, Any] | None:
 
 
 def is_plain(found: Any) -> bool:
-    """Whether a class has an attribute as it is, and not by a property or the like."""
+    """Return whether a class stores an attribute directly, without a property or the like."""
     return isinstance(found, (*PLAIN_METHODS, MethodType, type)) or not hasattr(type(found), "__get__")
 
 
 def class_attribute(kind: type, name: str) -> Any:
-    """What a class has under a name, as it is; `MISSING` if it has nothing."""
+    """Return the entry of a class under a name, unbound; `MISSING` if it has none."""
     return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), MISSING)

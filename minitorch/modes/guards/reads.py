@@ -1,4 +1,4 @@
-"""What a piece of code reads from outside, as its bytecode names it: ``config.scale``, ``self.sub.factor``."""
+"""Reads of a piece of code from outside, as its bytecode names them: ``config.scale``, ``self.sub.factor``."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _COMPUTED |= {"deepcopy", "fields", "setattr", "delattr", "__getattribute__", "d
 
 
 class Chain(NamedTuple):
-    """A variable and the attributes that are read from it in turn.
+    """Variable and the attributes that are read from it in turn.
 
     Attributes:
-        is_written: whether the last of them is assigned and not read.
+        is_written: whether the last attribute is assigned and not read.
     """
 
     kind: str
@@ -35,12 +35,12 @@ class Chain(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """The reads of a function's code.
+    """Reads of a function's code.
 
     Attributes:
         chains: those that begin at a variable from outside, or at an argument.
         free: the attributes that are read from anything else.
-        asked: those whose names are texts, for `getattr` and `hasattr`; there may be none.
+        asked: attributes named by strings, for `getattr` and `hasattr`; they may not exist.
         is_computed: whether it reads attributes under names that the code does not contain.
     """
 
@@ -51,7 +51,7 @@ class Reads(NamedTuple):
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
-    """A piece of code, and those of the functions defined in it."""
+    """Return a piece of code, and those of the functions defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -60,7 +60,7 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 @functools.lru_cache(maxsize=4096)
 def reads_in(code: CodeType) -> Reads:
-    """The reads of a piece of code. Of functions defined in it, those of its variables; the rest counts as they run."""
+    """Return the reads of a piece of code. Functions defined in it add their variables; the rest counts as they run."""
     arguments = _arguments(code)
     found: dict[Chain, None] = {}
     free: set[str] = set()
@@ -87,7 +87,7 @@ def reads_in(code: CodeType) -> Reads:
 
 
 def _names_last(step: dis.Instruction, after: dis.Instruction) -> bool:
-    """Whether a call of two arguments ends with a text, as `hasattr` does whose name the code contains."""
+    """Return whether a call of two arguments ends with a string, as `hasattr` does whose name the code contains."""
     return step.opname == "LOAD_CONST" and type(step.argval) is str and "CALL" in after.opname and after.arg == 2
 
 
@@ -120,7 +120,7 @@ def _chains(code: CodeType) -> Iterator[Chain]:
 
 
 def _arguments(code: CodeType) -> frozenset[str]:
-    """The parameters of a function that it does not assign."""
+    """Return the parameters of a function that it does not assign."""
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args, **kwargs
     assigned: set[str] = set()

@@ -1,4 +1,4 @@
-"""Observe which functions of the user's program run, each with its frame.
+"""Observation of the functions of the user's program that run, each with its frame.
 
 Python 3.12 reports the functions that start, and stops reporting those of the engine (PEP 669). Before, a profile
 function is called for every call and return; it is set aside while an operation is recorded.
@@ -23,7 +23,7 @@ Profile = Callable[[FrameType, str, Any], object]
 def functions_observed(entered: Entered) -> Iterator[Profile | None]:
     """Call ``entered(frame)`` for each of the user's functions that starts in this thread, inside the block.
 
-    A profiler that is running goes on being told of everything.
+    A running profiler still receives every event.
 
     Yields:
         The profile function that may be set aside where only the engine's code runs, if there is one.
@@ -56,11 +56,11 @@ def functions_observed(entered: Entered) -> Iterator[Profile | None]:
 
 
 def _free_tool() -> int | None:
-    """Reserve a number among those that `sys.monitoring` leaves to programs; None if there is none."""
+    """Reserve a number among those that `sys.monitoring` leaves to programs; return None if all are taken."""
     for tool in (3, 4) if sys.version_info >= (3, 12) else ():
         try:
             getattr(sys, "monitoring").use_tool_id(tool, "minitorch")  # noqa: B009
-        except ValueError:  # another thread, or another program's
+        except ValueError:  # another thread or program took it
             continue
         return tool
     return None

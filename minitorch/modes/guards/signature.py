@@ -29,7 +29,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), DTyp
 
 
 class Given(list[Tensor]):
-    """The tensors of a call, each once.
+    """Tensors of a call, each once.
 
     Attributes:
         containers: the lists, dicts and other containers of the call that can be changed.
@@ -44,7 +44,7 @@ class Given(list[Tensor]):
 
 
 class Call(NamedTuple):
-    """The leaves of a call, their structure, the tensors among them, and the key that alike calls share."""
+    """Leaves of a call, their structure, the tensors among them, and the key shared by calls alike."""
 
     leaves: list[Any]
     structure: Structure
@@ -53,12 +53,12 @@ class Call(NamedTuple):
 
 
 def _parts(bounds: slice) -> tuple[Any, Any, Any]:
-    """The fields of a slice: before Python 3.12 a slice has no hash."""
+    """Return the fields of a slice: before Python 3.12 a slice has no hash."""
     return bounds.start, bounds.stop, bounds.step
 
 
 class Static:
-    """An argument named in `static_argnames`: compared by equality, of any hashable type."""
+    """Argument named in `static_argnames`: compared by equality, of any hashable type."""
 
     __slots__ = ("value",)
 
@@ -67,14 +67,14 @@ class Static:
 
 
 def plain(leaves: Iterable[Any]) -> list[Any]:
-    """The leaves of a call, static arguments unwrapped."""
+    """Return the leaves of a call, static arguments unwrapped."""
     return [leaf.value if isinstance(leaf, Static) else leaf for leaf in leaves]
 
 
 def key_of_tensors(args: tuple[Any, ...]) -> Any:
-    """The key of the most common kind of call: different tensors that require no gradient.
+    """Return the key of the most common kind of call: different tensors that require no gradient.
 
-    None for other calls. `Signatures.of` handles them, and gives the same keys for these.
+    Return None for other calls. `Signatures.of` handles them, and gives the same keys for these.
     """
     kinds: list[Any] = [len(args)]
     for leaf in args:
@@ -88,20 +88,20 @@ def key_of_tensors(args: tuple[Any, ...]) -> Any:
 
 
 def _modes() -> tuple[Any, Any]:
-    """The modes of the thread that a trace depends on."""
+    """Return the modes of the thread that a trace depends on."""
     handler = thread.handler
     return thread.grad_enabled, None if handler is None else handler.key
 
 
 class Signatures:
-    """The signatures of a function's calls.
+    """Signatures of a function's calls.
 
     Attributes:
         parameters: the function's parameters, if Python knows them.
         usual_length: the number of positional arguments of a call in normal form; -1 if there is none.
         donated: the names and numbers of the donated parameters.
         takes_devices: whether calls may be given values on a device.
-        has_own_parameters: whether calls are bound here, by `parameters`; otherwise whatever is called binds them.
+        has_own_parameters: whether calls are bound here, by `parameters`, or else by the callee.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Signatures:
         self._defaults = surroundings.defaults(self.parameters)
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """The signature of a call, and what its arguments contain: leaves, tensors, aliases."""
+        """Return the signature of a call, and what its arguments contain: leaves, tensors, aliases."""
         missing = self.usual_length - len(args)
         if not self.has_own_parameters:
             args, kwargs = self._as_given(args, kwargs) if self._static_argnames else (args, kwargs)
@@ -172,7 +172,7 @@ class Signatures:
         return Call(leaves, structure, found, (*kinds, *_modes()))
 
     def _type_of(self, tensor: Tensor) -> Any:
-        """NumPy's type of a tensor's elements; a value on a device is copied, unless the backend takes it there."""
+        """Return NumPy's type of a tensor's elements; copy a value on a device, unless the backend takes it there."""
         value = tensor._value
         if not isinstance(value, Remote):
             return value.dtype
@@ -181,15 +181,15 @@ class Signatures:
         return value.dtype.numpy
 
     def leaf_names(self, structure: Structure) -> list[str]:
-        """A name for each leaf of a call, such as ``x`` or ``batch.images.0``."""
+        """Return a name for each leaf of a call, such as ``x`` or ``batch.images.0``."""
         return surroundings.leaf_names(self.parameters, structure)
 
     def given_away(self, leaves: list[Any], structure: Structure) -> dict[int, str]:
-        """The donated tensors of a call: their positions among its tensors, and their arguments' names."""
+        """Return the donated tensors of a call: their positions among its tensors, and their arguments' names."""
         return donation.donated(self.donated, self.parameters, structure, leaves) if self.donated else {}
 
     def _normal_form(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same call with arguments by position where possible, defaults filled in, static ones wrapped."""
+        """Return the same call with arguments by position where possible, defaults filled in, static ones wrapped."""
         if self.parameters is None:
             return args, kwargs
         try:
@@ -203,7 +203,7 @@ class Signatures:
         return bound.args, bound.kwargs
 
     def _as_given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same call with static arguments wrapped: what it means is left to what is called."""
+        """Return the same call with static arguments wrapped, its arguments left for the callee to bind."""
         names = [*(self.parameters.parameters if self.parameters else ()), *[""] * len(args)]
 
         def wrapped(name: str, value: Any) -> Any:

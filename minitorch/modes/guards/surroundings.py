@@ -1,4 +1,4 @@
-"""What surrounds a traced function: its parameters, and the modules and tensors that its variables hold."""
+"""Surroundings of a traced function: its parameters, and the modules and tensors that its variables hold."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .reads import codes
 
 
 def name(function: Callable[..., Any]) -> str:
-    """The name of a function in messages."""
+    """Return the name of a function in messages."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def parameters(function: Callable[..., Any], static_argnames: tuple[str, ...]) -> inspect.Signature | None:
-    """The signature of a function, if Python knows it.
+    """Return the signature of a function, if Python knows it.
 
     Raises:
         ValueError: for a static argument that the function does not have.
@@ -40,13 +40,13 @@ def parameters(function: Callable[..., Any], static_argnames: tuple[str, ...]) -
 
 
 def has_own_parameters(function: Callable[..., Any]) -> bool:
-    """Whether a call means what the signature says: not if a decorator, a module's hooks or an object take it."""
+    """Return whether a signature describes its calls: not if a decorator, a module's hooks or an object take them."""
     plain = getattr(function, "__func__", function)
     return isinstance(plain, FunctionType) and not hasattr(plain, "__wrapped__") and not hasattr(plain, "__signature__")
 
 
 def usual_length(signature: inspect.Signature | None, static_argnames: tuple[str, ...]) -> int:
-    """The number of positional arguments of a call in normal form; -1 if there is none."""
+    """Return the number of positional arguments of a call in normal form; -1 if there is none."""
     if signature is None or static_argnames:
         return -1
     kinds = [parameter.kind for parameter in signature.parameters.values()]
@@ -55,20 +55,20 @@ def usual_length(signature: inspect.Signature | None, static_argnames: tuple[str
 
 
 def defaults(signature: inspect.Signature | None) -> tuple[Any, ...]:
-    """The default values of the last parameters, as far as there are any."""
+    """Return the default values of the last parameters."""
     values = [] if signature is None else [parameter.default for parameter in signature.parameters.values()]
     missing = [number for number, value in enumerate(values) if value is inspect.Parameter.empty]
     return tuple(values[missing[-1] + 1 if missing else 0 :])
 
 
 def given_defaults(function: Callable[..., Any]) -> tuple[int, ...]:
-    """The identities of a function's default values, which can be replaced."""
+    """Return the identities of a function's default values, which can be replaced."""
     values = getattr(function, "__defaults__", None), *(getattr(function, "__kwdefaults__", None) or {}).values()
     return tuple(map(id, values))
 
 
 def leaf_names(signature: inspect.Signature | None, structure: Structure) -> list[str]:
-    """A name for each leaf of a call ``(args, kwargs)``, such as ``x`` or ``batch.images.0``."""
+    """Return a name for each leaf of a call ``(args, kwargs)``, such as ``x`` or ``batch.images.0``."""
     positional, keyword = structure.children
     known = [] if signature is None else list(signature.parameters.values())
     names: list[str] = []
@@ -84,17 +84,17 @@ def leaf_names(signature: inspect.Signature | None, structure: Structure) -> lis
 
 
 def plain_name(path: str) -> str:
-    """``batch['x'][0]`` as ``batch.x.0``, which a listing can have as a name."""
+    """Return ``batch['x'][0]`` as ``batch.x.0``, which is a valid name in a listing."""
     text = path.replace("[", ".").replace("]", "").replace("'", "").replace('"', "")
     return "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in text)
 
 
 @functools.cache
 def names_in_methods(kind: Any, package: str = "") -> frozenset[str]:
-    """The attributes that the methods of a class name, constructors and `__repr__` apart.
+    """Return the attributes that the methods of a class name, constructors and `__repr__` apart.
 
     Args:
-        package: where the classes are defined whose methods count; by default, anywhere.
+        package: where classes have to be defined for their methods to count; by default, anywhere.
     """
     found: set[str] = set()
     for ancestor in kind.__mro__:
@@ -107,7 +107,7 @@ def names_in_methods(kind: Any, package: str = "") -> frozenset[str]:
 
 
 def follows_training(module: Module) -> bool:
-    """Whether a module depends on `training`, as far as its code shows.
+    """Return whether a module depends on `training`, as far as its code shows.
 
     Example:
         >>> import minitorch as mt
@@ -120,7 +120,7 @@ def follows_training(module: Module) -> bool:
 
 
 def tensors_in(variable: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a variable, with names: of a module, an optimiser or a container, those inside."""
+    """Return the tensors of a variable, with names: of a module, an optimiser or a container, those inside."""
     if isinstance(value, Tensor):
         yield variable, value
     elif isinstance(value, Module):
@@ -136,7 +136,7 @@ def tensors_in(variable: str, value: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def names_in(variables: dict[str, Any]) -> dict[int, str]:
-    """Names for the tensors behind some variables, in modules and optimisers too, by `id`."""
+    """Return names for the tensors behind some variables, in modules and optimisers too, by `id`."""
     found: dict[int, str] = {id(default_generator._state): "random_state"}
     for name, value in variables.items():
         for path, tensor in () if name.startswith("_") else tensors_in(name, value):
@@ -148,6 +148,6 @@ _ALIKE: dict[tuple[str, ...], tuple[str, ...]] = {}
 
 
 def children_of(space: dict[str, Any], key: Any, default: Any) -> tuple[str, ...]:
-    """The names of a module's parameters, buffers and children; the same object for the same names."""
+    """Return the names of a module's parameters, buffers and children; the same object for the same names."""
     parts = tuple([attribute for attribute, value in space.items() if isinstance(value, (Module, Tensor))])
     return _ALIKE.setdefault(parts, parts)

@@ -1,4 +1,4 @@
-"""`Watch`: a variable or an attribute that was read while a function was traced; `Watches`: many, compared at once."""
+"""`Watch`: a variable or an attribute that was read during a trace; `Watches`: many, compared at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 64  # plain values in a container that a message shows
 
 
 def plain(value: Any) -> Any:
-    """A copy of a plain value, or of a small list, tuple or dict of such, for messages; else `MISSING`."""
+    """Return a copy of a plain value, or of a small list, tuple or dict of such, for messages; else `MISSING`."""
     if kind_of(value) is not How.VALUE and type(value) not in (list, tuple, dict):
         return MISSING
     leaves, structure = flatten(value)
@@ -32,7 +32,7 @@ def _is_plain(value: Any) -> bool:
 
 
 class Watch:
-    """A value from outside that the graph depends on, as it was, and how to read it again.
+    """Value from outside that the graph depends on, as it was, and how to read it again.
 
     Args:
         name: as one writes it, such as ``config.scale``.
@@ -40,7 +40,7 @@ class Watch:
         is_written: whether the function assigns it, and does not read it: then the graph does not depend on it.
 
     Attributes:
-        value: what it was, if it is plain or an array.
+        value: the value then, if it is plain or an array.
     """
 
     __slots__ = ("_is_tensor", "_taken", "_type", "_was", "is_written", "key", "name", "owner", "read", "value")
@@ -52,24 +52,24 @@ class Watch:
         self.settle()
 
     def look(self) -> Any:
-        """The present value; `MISSING` if there is none."""
+        """Return the present value; `MISSING` if there is none."""
         try:
             return self.read(self.owner, self.key, MISSING)
         except (ValueError, AttributeError):  # a variable that was deleted
             return MISSING
 
     def holds(self, taken: Taken | None = None) -> bool:
-        """Whether it is unchanged."""
+        """Return whether it is unchanged."""
         return bool((taken or Taken()).of(self.look()) == self._was)
 
     @property
     def is_settled(self) -> bool:
-        """Whether there was a value before the trace; a tensor that was being recorded is none."""
+        """Whether there was a value before the trace; a tensor that was being recorded does not count."""
         return self._was is not None
 
     @property
     def has_insides(self) -> bool:
-        """Whether it can change without another object in its place."""
+        """Whether it can change without replacing the object."""
         return bool(self._taken.iterated or self._taken.elements)
 
     @property
@@ -86,7 +86,7 @@ class Watch:
         self.value = now if isinstance(now, np.ndarray) else plain(now)
 
     def change(self) -> str:
-        """The change, as text."""
+        """Return the change, as text."""
         now = self.look()
         if now is MISSING or (self._type is object and self.value is MISSING):
             return "is not there any more" if now is MISSING else "was not there when it was traced"
@@ -97,7 +97,7 @@ class Watch:
         return f"is another {type(now).__name__} now than when it was traced"
 
     def remedy(self) -> str:
-        """The advice for letting it change without another trace."""
+        """Return the advice for allowing the change without another trace."""
         if self._is_tensor:
             return f"write into the tensor, {self.name}.copy_(...), or pass it as an argument"
         if type(self.value) in (int, float):
@@ -112,14 +112,14 @@ class Watch:
 
 
 class Watches(list[Watch]):
-    """Watches that are compared at once, by identity first: without a call of a Python function for each."""
+    """Watches that are compared at once, by identity first, without calling a Python function for each."""
 
     def __init__(self, watches: Iterable[Watch] = ()) -> None:
         super().__init__(watches)
         self._seen: Any = [(getattr, None, "", None)], [], [], [], []  # what is never found
 
     def hold(self) -> bool:
-        """Whether all are unchanged."""
+        """Return whether all are unchanged."""
         reads, iterated, lengths, items, elements = self._seen
         try:
             for read, owner, key, found in reads:
@@ -146,7 +146,7 @@ class Watches(list[Watch]):
 
 
 def _holds(containers: Sequence[Any], lengths: Sequence[int], items: Iterable[Any]) -> bool:
-    """Whether the containers hold these very items."""
+    """Return whether the containers hold these very items."""
     return list(map(len, containers)) == lengths and all(map(is_, chain.from_iterable(containers), items))
 
 
@@ -163,7 +163,7 @@ def warn_of_change(name: str, watched: Watch) -> None:
 
 
 def warn_of_unknown(name: str, read: str, value: Any, place: str) -> None:
-    """Warn of a function that reads what cannot be compared."""
+    """Warn of a function that reads a value of a kind that cannot be compared."""
     is_large = kind_of(value) in (How.ITEMS, How.ELEMENTS)
     why = "the graph has what it gave while the function was traced, and what is inside of it cannot be compared"
     if is_large:

@@ -1,1 +1,1 @@
-"""Python's objects around a traced call: results, containers that it changes, and tensors that it assigns."""
+"""Python objects around a traced call: results, containers that it changes, and tensors that it assigns."""

@@ -1,6 +1,6 @@
-"""The tensors of a trace that are read from places and assigned to places, and that are other objects in each call.
+"""Tensors of a trace that are read from places and assigned to places, and are other objects in each call.
 
-An assignment gives a place a new tensor, as in eager mode: whoever holds the earlier one keeps it, with its value.
+An assignment gives a place a new tensor, as in eager mode: other references to the earlier one keep its value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _assigned: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id: wh
 
 @dataclass
 class _Variable:
-    """A tensor that is looked up: where it is held, and the tensor that was found there last."""
+    """Tensor that is looked up: where it is held, and the tensor that was found there last."""
 
     places: list[Place]
     tensor: Tensor
@@ -31,7 +31,7 @@ class _Variable:
 
 @dataclass
 class _Slot:
-    """A place to assign to, and the structure of what it held when the function was traced."""
+    """Place to assign to, and the structure of what it held when the function was traced."""
 
     place: Place
     structure: Structure
@@ -42,11 +42,11 @@ class _Slot:
 
 
 class Assigned:
-    """The tensors that a trace reads from places, and its assignments.
+    """Tensors that a trace reads from places, and its assignments.
 
     Args:
         places: noted before the function was traced.
-        changes: what it has assigned.
+        changes: the assignments of the trace.
     """
 
     def __init__(self, places: Places | None = None, changes: Iterable[Change] = ()) -> None:
@@ -66,11 +66,11 @@ class Assigned:
             slot.leaves = [_kind(leaf) if isinstance(leaf, Tensor) else leaf for leaf in slot.leaves]
 
     def names(self) -> list[str]:
-        """The places that are assigned to, as text."""
+        """Return the places that are assigned to, as text."""
         return [str(slot.place) for slot in self.slots]
 
     def number(self, tensor: Tensor) -> int | None:
-        """The number of a tensor from outside among those that are looked up; None if it cannot be."""
+        """Return the number of a tensor from outside among those that are looked up; None if it cannot be looked up."""
         known = self._numbers.get(id(tensor))
         if known is not None or self._places is None:
             return known
@@ -96,17 +96,17 @@ class Assigned:
         self._places, self._numbers = None, {}
 
     def tensors(self) -> list[Tensor]:
-        """The present tensors, by number."""
+        """Return the present tensors, by number."""
         return [variable.tensor for variable in self._variables]
 
     def is_settled(self) -> bool:
-        """Whether all places that are assigned to hold what was found there last."""
+        """Return whether all places that are assigned to hold what was found there last."""
         return all(slot.is_fixed and slot.place.get() is slot.last for slot in self.slots)
 
     def followed(self, watches: Iterable[Watch]) -> dict[int, Tensor] | None:
-        """Take the tensors that are at the places now; returns those that are others, by the `id` of the earlier ones.
+        """Take the tensors that are at the places now; return those that differ, by the `id` of the earlier ones.
 
-        None if something else has changed, or the trace is none for these tensors.
+        Return None if something else has changed, or the trace does not fit these tensors.
 
         Args:
             watches: of the trace.
@@ -116,7 +116,7 @@ class Assigned:
         return None if moved is None else self._move(moved, failed)
 
     def put(self, values: Sequence[Any], watches: Iterable[Watch]) -> dict[int, Tensor] | None:
-        """Assign new values, from which the next call starts; returns what `followed` does."""
+        """Assign new values, from which the next call starts; return what `followed` does."""
         for slot, value in zip(self.slots, values, strict=True):
             slot.place.put(value)
             for leaf in apart(value)[0].leaves:
@@ -128,11 +128,11 @@ class Assigned:
         return None if moved is None else self._move(moved, self._stirred)
 
     def is_stirred(self, watch: Watch) -> bool:
-        """Whether a watch looks at what is assigned."""
+        """Return whether a watch looks at what is assigned."""
         return watch in (self._stirred or ())
 
     def change(self) -> str:
-        """The place that holds a value that the trace is not for, as text; empty if there is none."""
+        """Return the place that holds a value that does not fit the trace, as text; empty if there is none."""
         return f"{self.names()[0]} holds a value of another kind" if self.slots and self._moved() is None else ""
 
     def _move(self, moved: dict[int, Tensor], watches: Sequence[Watch]) -> dict[int, Tensor] | None:
@@ -152,7 +152,7 @@ class Assigned:
         return moved
 
     def _moved(self) -> dict[int, Tensor] | None:
-        """The tensors that have been replaced at all of their places, by `id`; None if the trace is none for these."""
+        """Return the tensors replaced at all of their places, by `id`; None if the trace does not fit these."""
         for slot in self.slots:
             parts, structure = apart(slot.place.get())
             if structure != slot.structure or not all(map(_is_like, parts.leaves, slot.leaves)):
@@ -177,7 +177,7 @@ def _is_within(place: Place, own: Place) -> bool:
 
 
 def _kind(tensor: Tensor) -> Any:
-    """The properties of a tensor at a place that a trace depends on."""
+    """Return the properties of a tensor at a place that a trace depends on."""
     return type(tensor), tensor.shape, tensor.dtype, tensor._requires_grad, tensor._entry is None
 
 
@@ -192,6 +192,6 @@ def _is_equal(a: Any, b: Any) -> bool:
 
 
 def _follows(now: Any, variable: _Variable) -> bool:
-    """Whether a trace is one for another tensor in the place of a known one, too."""
+    """Return whether a trace also fits another tensor in the place of a known one."""
     is_like = isinstance(now, Tensor) and _kind(now) == _kind(variable.tensor)
     return is_like and (variable.is_own or _assigned.get(id(now)) is now)

@@ -1,7 +1,7 @@
-"""The outcome of a traced call besides tensors: its result, and the containers among the arguments that it has changed.
+"""Outcome of a traced call besides tensors: its result, and the containers among the arguments that it has changed.
 
-A call has the same outcome as the function in eager mode: containers made inside are new in every call, those that
-the caller has given are changed in place, and those from elsewhere stay what they are.
+A call has the same outcome as the function in eager mode: containers made inside are new in every call, those given
+by the caller are changed in place, and those from elsewhere stay what they are.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MOST_ITEMS = 10_000  # of an iterator among the results; raising it allows long
 
 
 class Inside:
-    """Tells the objects that a call has made from those that were there before: nothing else refers to them.
+    """Test for objects that a call has made, as opposed to earlier ones: nothing else refers to them.
 
     Args:
-        values: what the call has left, in a list that alone refers to it.
+        values: the values that the call has left, in a list that alone refers to them.
     """
 
     def __init__(self, values: list[Any]) -> None:
@@ -35,7 +35,7 @@ class Inside:
         self.look_into(values)
 
     def __call__(self, value: Any) -> bool:
-        """Whether the call has made a value."""
+        """Return whether the call has made a value."""
         return id(value) in self._inside
 
     def look_into(self, values: list[Any]) -> None:
@@ -44,14 +44,14 @@ class Inside:
         probe = object()
         found.append(probe)
         del probe
-        ours = sys.getrefcount(found[-1])  # the list's, and that of the question
+        ours = sys.getrefcount(found[-1])  # the references of the list and of this call
         for place in range(len(found) - 1):
             if sys.getrefcount(found[place]) - ours == within[place]:
                 self._inside.add(id(found[place]))
         self._kept.append(found)  # so that ids stay unique
 
     def items(self, iterator: Any, function: str) -> list[Any]:
-        """The items of an iterator, which is used up."""
+        """Return the items of an iterator, which is used up."""
         items = list(islice(iterator, _MOST_ITEMS + 1))
         if len(items) > _MOST_ITEMS:
             raise TracingError(
@@ -66,7 +66,7 @@ class Inside:
 
 
 def _objects(values: list[Any]) -> tuple[list[Any], list[int]]:
-    """The objects in some values that can be changed, each once, and how often they occur there."""
+    """Return the objects in some values that can be changed, each once, and how often they occur there."""
     found: list[Any] = []
     places: dict[int, int] = {}
     within: list[int] = []
@@ -89,7 +89,7 @@ def _objects(values: list[Any]) -> tuple[list[Any], list[int]]:
 
 
 def contents(containers: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """The contents of some containers now."""
+    """Return the present contents of some containers."""
     return [_content(container) for container in containers]
 
 
@@ -111,7 +111,7 @@ def _is_unchanged(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
 
 @dataclass
 class Outcome:
-    """What a call gives back, and what it leaves in the caller's containers.
+    """Result of a call, and its effect on the caller's containers.
 
     Attributes:
         result: the structure of the result.
@@ -130,7 +130,7 @@ class Outcome:
     results: int = 0
 
     def carried_out(self, leaves: Sequence[Any], containers: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Change the containers of a call, and make its result and the values to assign."""
+        """Change the containers of a call, and return its result and the values to assign."""
         whole = Whole(leaves, containers or [None] * self.given)  # there are none that it could reach
         result, values = whole.build(self.result), [whole.build(structure) for structure in self.assigned]
         for number, structure in self.changed:
@@ -145,14 +145,14 @@ def outcome_of(
     before: Sequence[tuple[Any, ...]],
     leaf: Callable[[Any, bool], Any],
 ) -> Outcome:
-    """The outcome of a function.
+    """Return the outcome of a function.
 
     Args:
         function: its name.
         holder: a list with the result and the values that are assigned, which nothing else refers to.
         containers: those among the arguments.
-        before: what was in them.
-        leaf: gives what a leaf is noted as, such as an `Output`; it is told whether the call has made the leaf.
+        before: their contents before the call.
+        leaf: returns the note for a leaf, such as an `Output`, given whether the call has made the leaf.
     """
     pairs = zip(containers, before, strict=True)
     changed = [number for number, (container, was) in enumerate(pairs) if not _is_unchanged(was, _content(container))]

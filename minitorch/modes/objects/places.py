@@ -1,7 +1,7 @@
-"""State that is assigned: tensors in attributes, items and variables that a traced function gives new values.
+"""Assigned state: tensors in attributes, items and variables that a traced function replaces.
 
 ``self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`` replaces a tensor by another one. The *places* that a function can
-reach are noted before it is traced, and compared afterwards: what it has assigned is undone, and done again after every
+reach are noted before it is traced, and compared afterwards. Its assignments are undone, and done again after every
 run with the tensors of that run (`assigned`).
 """
 
@@ -21,9 +21,9 @@ from ...tree import Parts, Structure, attributes
 from ..guards.ownership import MISSING
 from ..guards.reads import codes
 
-_MOST_OBJECTS = 20_000  # that are looked into; raising it finds state further away, and makes tracing slower
-_MOST_ITEMS = 4096  # of a container that is looked into; likewise
-_MOST_WAYS = 8  # to one object; what can be reached in more ways is not followed
+_MOST_OBJECTS = 20_000  # objects searched; raising it finds state further away, and makes tracing slower
+_MOST_ITEMS = 4096  # items searched in a container; likewise
+_MOST_WAYS = 8  # ways to one object; objects with more are not followed
 _ENTERED = tuple(f"{ENGINE}.{room}" for room in ("nn", "optim", "amp"))  # rooms whose objects have state
 _FIXED = sys.stdlib_module_names | {"numpy", "llvmlite", "ml_dtypes"}
 _HOLDERS = ("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict", "collections.UserList")
@@ -32,13 +32,13 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Name(str):
-    """The name of an attribute, among keys of containers."""
+    """Name of an attribute, among keys of containers."""
 
     __slots__ = ()
 
 
 class Place(NamedTuple):
-    """A place that can hold a tensor.
+    """Place that can hold a tensor.
 
     Attributes:
         owner: an object, a module, the cell of a variable, or the global variables of a file.
@@ -51,7 +51,7 @@ class Place(NamedTuple):
     steps: tuple[Any, ...] = ()
 
     def get(self) -> Any:
-        """The present value."""
+        """Return the present value."""
         if isinstance(self.owner, dict):
             value = self.owner.get(self.key, MISSING)
         else:
@@ -104,7 +104,7 @@ def _put(owner: Any, key: Any, value: Any) -> None:
 
 
 class Change(NamedTuple):
-    """A place that holds something else than before.
+    """Place that holds something else than before.
 
     Attributes:
         place: the place.
@@ -117,11 +117,11 @@ class Change(NamedTuple):
 
 
 class Places:
-    """The places that a function can reach, with their values.
+    """Places that a function can reach, with their values.
 
     Args:
-        function: what is about to be traced.
-        values: objects that it is called with.
+        function: the function about to be traced.
+        values: objects passed to it.
     """
 
     def __init__(self, function: Any, values: Iterable[Any] = ()) -> None:
@@ -131,7 +131,7 @@ class Places:
         ] = {}  # of tensors and containers: where they are, and under what key
         self._globals: dict[int, set[str]] = {}  # by id of the global variables of a file: the names that are used
         self._pending: list[Any] = [function, *values]
-        self._roots = set(map(id, self._pending))  # what is reached by other ways than attributes, items and variables
+        self._roots = set(map(id, self._pending))  # reached by other ways than attributes, items and variables
         self._seen: set[int] = set()
         self._changed: list[tuple[Any, Any, Any]] = []
         while self._pending and len(self._noted) < _MOST_OBJECTS:
@@ -144,7 +144,7 @@ class Places:
         self._seen.add(id(value))
         if isinstance(value, (FunctionType, MethodType, partial, staticmethod, classmethod, property)):
             self._visit_function(value)
-        elif str(type(value).__module__).startswith(f"{ENGINE}.modes"):  # what `jit` gave
+        elif str(type(value).__module__).startswith(f"{ENGINE}.modes"):  # made by `jit`
             self._pending.append(getattr(value, "function", None))
         elif isinstance(value, CellType) or (_is_entered(value) and not _is_large(value)):
             self._note(value, _items(value))
@@ -192,7 +192,7 @@ class Places:
     # After the trace ------------------------------------------------------------------------------------
 
     def changes(self) -> list[Change]:
-        """The places whose tensors have been replaced."""
+        """Return the places whose tensors have been replaced."""
         found: list[tuple[Any, Any, Any, Any]] = []
         for owner, before in self._noted.values():
             if isinstance(owner, tuple):
@@ -228,14 +228,14 @@ class Places:
             _put(owner, key, was)
 
     def of(self, tensor: Tensor) -> list[Place] | None:
-        """The places that held a tensor; None if not all of them can be looked up."""
+        """Return the places that held a tensor; None if not all of them can be looked up."""
         return self._ways(tensor)
 
     def _is_root(self, owner: Any) -> bool:
         return id(owner) in self._globals or id(owner) in self._roots or not _is_replaceable(owner)
 
     def tensors(self) -> list[Tensor]:
-        """All tensors that were found."""
+        """Return all tensors found."""
         held = [value for _, found in self._noted.values() for value in found.values() if isinstance(value, Tensor)]
         return list({id(tensor): tensor for tensor in held}.values())
 
@@ -254,7 +254,7 @@ class Places:
 
 
 def _passes(way: Place, replaced: set[tuple[int, Any]]) -> bool:
-    """Whether a way leads through a place that holds something else now."""
+    """Return whether a way leads through a place that holds something else now."""
     if (id(way.owner), way.key) in replaced:
         return True
     return any(
@@ -263,7 +263,7 @@ def _passes(way: Place, replaced: set[tuple[int, Any]]) -> bool:
 
 
 def apart(value: Any) -> tuple[Parts, Structure]:
-    """A value that a place holds, taken apart: containers and objects of the user's classes."""
+    """Return a value that a place holds, taken apart: containers and objects of the user's classes."""
     parts = Parts(_is_replaceable)
     return parts, parts.add(value)
 
@@ -273,7 +273,7 @@ def _has_tensors(value: Any) -> bool:
 
 
 def _items(value: Any) -> dict[Any, Any]:
-    """What an object holds, by name, key or position."""
+    """Return the contents of an object, by name, key or position."""
     if isinstance(value, CellType):
         try:
             return {"cell_contents": value.cell_contents}
@@ -289,7 +289,7 @@ def _items(value: Any) -> dict[Any, Any]:
 
 
 def _is_entered(value: Any) -> bool:
-    """Whether an object is looked into: containers, objects and classes of the user, and what has state here."""
+    """Return whether an object is searched: containers, objects and classes of the user, and objects with state."""
     if isinstance(value, _BUILTIN):
         return True
     kind = value if isinstance(value, type) else type(value)
@@ -305,7 +305,7 @@ def _is_large(value: Any) -> bool:
 
 
 def _is_replaceable(value: Any) -> bool:
-    """Whether an object is state itself, so that another one may take its place: no module, variable or class."""
+    """Return whether an object is state itself, so that another one may replace it: no module, variable or class."""
     return not isinstance(value, (Module, CellType, type)) and _is_entered(value)
 
 

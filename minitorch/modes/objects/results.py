@@ -1,4 +1,4 @@
-"""What stands for a value among the arguments and results of a trace."""
+"""Stand-ins for values among the arguments and results of a trace."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Argument:
-    """A result that is one of the arguments itself."""
+    """Result that is one of the arguments itself."""
 
     position: int
 
 
 @dataclass(frozen=True)
 class Output:
-    """A result that is computed: its position among the graph's outputs."""
+    """Computed result: its position among the graph's outputs."""
 
     position: int
 
 
 @dataclass(frozen=True)
 class Held:
-    """A result that is a tensor from a place, by its number among the trace's."""
+    """Result that is a tensor from a place, by its number among the trace's."""
 
     position: int
 
 
 @dataclass(frozen=True, eq=False)
 class New:
-    """A result that is made anew in every call, such as an array."""
+    """Result that is made anew in every call, such as an array."""
 
     value: Any
 
     def made(self) -> Any:
-        """Another one; itself, if it cannot be copied."""
+        """Return a new copy, or the object itself if it cannot be copied."""
         try:
             return np.array(self.value) if isinstance(self.value, np.ndarray) else copy.copy(self.value)
         except Exception:

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Callbacks:
-    """The callbacks of a recording, in program order; call it with the arrays of a run, before the run.
+    """Callbacks of a recording, in program order; call it with the arrays of a run, before the run.
 
     Args:
         inputs: of the recording's graph.
@@ -45,7 +45,7 @@ class Callbacks:
                 each.function(list(islice(values, len(each.nodes))))
 
     def recorded(self, tensors: Sequence[Tensor]) -> None:
-        """The same inside another recording, whose runs call them."""
+        """Return the same inside another recording, whose runs call them."""
         values = iter(replay(self.graph, tensors))
         for each in self.callbacks:
             callback(each.function, list(islice(values, len(each.nodes))))

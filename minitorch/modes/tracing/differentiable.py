@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Backward:
-    """The traced backward pass: from values of the forward graph and cotangents of its results to gradients.
+    """Traced backward pass: from values of the forward graph and cotangents of its results to gradients.
 
     Attributes:
         outputs: the results that it starts from.
@@ -114,11 +114,11 @@ def record_backward(
 
 
 def _bases(outside: dict[int, Node], untaped: Container[Node]) -> tuple[list[Node], set[int]]:
-    """The values that the backward pass reads, and the views of them that it takes again by itself.
+    """Return the values that the backward pass reads, and the views of them that it takes again by itself.
 
-    A view that was kept instead would be an output of the forward graph, and so a copy: of every weight matrix that is
-    transposed, for instance, and with other strides. A part of something larger that was computed is kept all the same,
-    and so is a view that the tape has not seen, such as that of `detach`: it is constant for second derivatives.
+    A view kept instead would be an output of the forward graph, and so a copy, with other strides: of every weight
+    matrix that is transposed, for instance. A part of a larger computed value is kept all the same, and so is a view
+    unseen by the tape, such as that of `detach`: it is constant for second derivatives.
     """
     kept: dict[int, Node] = {}
     views: set[int] = set()
@@ -134,7 +134,7 @@ def _bases(outside: dict[int, Node], untaped: Container[Node]) -> tuple[list[Nod
 
 
 class Differentiable:
-    """The compiled backward pass of a traced function; puts the results of each call on the tape."""
+    """Compiled backward pass of a traced function; puts the results of each call on the tape."""
 
     def __init__(
         self,
@@ -169,19 +169,19 @@ class Differentiable:
         tape.record_many(self.forward.name, call.sources, results, call.backward)
 
     def overwritten(self, inputs: Sequence[Tensor]) -> list[int]:
-        """The inputs that the call itself writes to."""
+        """Return the inputs that the call itself writes to."""
         written = self._effects.written_tensors()
         places = [place for place, tensor in enumerate(inputs) if id(tensor) in written]
         return [*self._effects.written_arguments(), *places]
 
 
 def _kept(value: Any) -> Any:
-    """A value that later writes do not change: on a device none does."""
+    """Return a value that later writes do not change: on a device none does."""
     return value if isinstance(value, Remote) else np.array(value)
 
 
 class _Call:
-    """One call on the tape: its inputs and saved values, and its gradients."""
+    """Call on the tape: its inputs and saved values, and its gradients."""
 
     def __init__(
         self, of: Differentiable, inputs: Sequence[Tensor], arrays: Sequence[Array], values: Sequence[Array]
@@ -199,7 +199,7 @@ class _Call:
     def backward(
         self, cotangents: dict[int, Tensor], saved: dict[int, Tensor], asked: list[bool]
     ) -> list[Tensor | None]:
-        """The gradients of the sources."""
+        """Return the gradients of the sources."""
         forward, recorded = self.of.forward, self.of.recorded
         if recorded.refused is not None:
             raise recorded.refused.again()
@@ -236,13 +236,13 @@ class _Call:
         return self._recorded([*map(Tensor, self.saved), *cotangents])
 
     def _recorded(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The backward pass, operation by operation."""
+        """Return the backward pass, operation by operation."""
         if self.of.callbacks is not None:
             self.of.callbacks.recorded(tensors)
         return replay(self.of.program.graph, tensors)
 
     def _replayed(self, cotangents: list[Tensor]) -> list[Tensor]:
-        """The gradients as operations on the tape, so that they can be differentiated again.
+        """Return the gradients as operations on the tape, so that they can be differentiated again.
 
         The recorded backward pass is replayed on the tape, with the values that it reads recomputed from the inputs, so
         the gradients are those of `_gradients`. For their derivatives everything outside of the recorded operations is
@@ -269,7 +269,7 @@ class _Call:
 
 
 def _detached(recorded: Backward, name: str) -> tuple[Graph, list[Callback]]:
-    """The backward pass as a graph of its own, with its callbacks; values of the forward graph become inputs."""
+    """Return the backward pass as a separate graph with its callbacks; values of the forward graph become inputs."""
     stand_ins = {
         node: Node(INPUT, (), {"name": f"saved.{position}"}, node.spec, node.source)
         for position, node in enumerate(recorded.computed)

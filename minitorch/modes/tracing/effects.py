@@ -25,13 +25,13 @@ def tensor_at(where: Where, tensors: Sequence[Tensor]) -> Tensor:
 
 
 class Effects:
-    """The effects of a trace, by their position among the outputs of its graph.
+    """Effects of a trace, by their position among the outputs of its graph.
 
     Attributes:
         results: the number of outputs before the effects: the function's results.
         nodes: the outputs for the effects.
         updates: of these, the ones that are the new value of an input, by position, with the position of the input. New
-            gradients are not among them: what else shares the memory of a gradient is not known.
+            gradients are not among them: their memory may be shared with unknown tensors.
     """
 
     def __init__(self, results: int) -> None:
@@ -44,7 +44,7 @@ class Effects:
         self._arguments: list[int] = []  # the positions of the arguments that are written in place
         self._written: set[int] = set()  # ids of the captured roots that are written
         self._asked: list[tuple[int, bool]] = []  # a leaf among the arguments, its new requires_grad
-        self._captured: set[int] = set()  # and of all that are captured
+        self._captured: set[int] = set()  # ids of all captured roots
         self._around: list[tuple[Tensor, bool]] = []  # what is captured, and whether it is written
         self._neighbours: dict[int, list[tuple[Array, bool]]] | None = None  # the same by owner of the memory
 
@@ -53,15 +53,15 @@ class Effects:
         return self.results + len(self.nodes) - 1
 
     def writes(self) -> dict[int, tuple[Where, bool]]:
-        """By output: the target of the write, and whether the target is its earlier gradient."""
+        """Return, by output, the target of the write, and whether the target is its earlier gradient."""
         return {place: (where, is_grad) for where, is_grad, place in self._writes}
 
     def gradients(self) -> dict[int, Where]:
-        """By output: the tensor whose gradient it becomes."""
+        """Return, by output, the tensor whose gradient it becomes."""
         return {place: where for where, place in (*self._grads, *self._onward) if place is not None}
 
     def cleared(self) -> list[Where]:
-        """The tensors whose gradient is set to None."""
+        """Return the tensors whose gradient is set to None."""
         return [where for where, place in self._grads if place is None]
 
     def collect(self, staging: Staging, tracers: Sequence[Tensor], inputs: Sequence[Node]) -> None:
@@ -97,21 +97,21 @@ class Effects:
                 self._writes.append((positions.get(id(owner), owner), True, self._output(item.node)))
 
     def __bool__(self) -> bool:
-        """Whether there is anything to do."""
+        """Return whether there are any effects."""
         return bool(self._writes or self._grads or self._onward or self._asked)
 
     def written_arguments(self) -> list[int]:
-        """The positions of the arguments that are written in place."""
+        """Return the positions of the arguments that are written in place."""
         return self._arguments
 
     def written_tensors(self) -> set[int]:
-        """The ids of the captured tensors that are written in place."""
+        """Return the ids of the captured tensors that are written in place."""
         return self._written
 
     def check_aliases(self, tensors: Sequence[Tensor], name: str) -> None:
         """Refuse arguments that are read-only, or that share memory with another input, if one is written.
 
-        A graph has no memory: it could not tell that a write to one is a write to the other.
+        A graph has no memory: it cannot tell that a write to one is a write to the other.
 
         Raises:
             TracingError: ``MT109``.
@@ -135,10 +135,10 @@ class Effects:
                 )
 
     def _overlapping(self, tensors: Sequence[Tensor]) -> int | None:
-        """The position of an argument that overlaps with a tensor made from the same NumPy array, if one is written."""
+        """Return the position of an argument that overlaps with another input of the same array, if one is written."""
         arguments = self._arguments
         values = [tensor._value for tensor in tensors]
-        if all(isinstance(value, Remote) for value in values):  # which share their memory with nothing but themselves
+        if all(isinstance(value, Remote) for value in values):  # which share memory with nothing else
             known_ids = {*map(id, values), *[id(tensor._value) for tensor, _ in self._around]}
             if len(known_ids) == len(values) + len(self._around):
                 return None
@@ -155,7 +155,7 @@ class Effects:
         return None
 
     def _memories(self) -> dict[int, list[tuple[Array, bool]]]:
-        """The owners of the captured tensors' memory, and whether it is written."""
+        """Return the owners of the captured tensors' memory, and whether it is written."""
         if self._neighbours is None:
             found: dict[int, list[tuple[Array, bool]]] = {}
             for tensor, is_written in self._around:
@@ -164,7 +164,7 @@ class Effects:
         return self._neighbours
 
     def forget_memories(self) -> None:
-        """Forget these owners: some captured tensor has other memory than before."""
+        """Forget these owners: a captured tensor has other memory than before."""
         self._neighbours = None
 
     def move(self, moved: Mapping[int, Tensor]) -> None:
@@ -181,7 +181,7 @@ class Effects:
         self.forget_memories()
 
     def are_apart(self) -> bool:
-        """Whether captured tensors that are written share no memory with other captured ones."""
+        """Return whether captured tensors that are written share no memory with other captured ones."""
         return not any(
             (is_written or too) and may_share(one, other)
             for neighbours in self._memories().values()
@@ -189,7 +189,7 @@ class Effects:
         )
 
     def is_apart_from(self, arrays: Sequence[Array]) -> bool:
-        """Whether some arrays share no owner with the captured tensors."""
+        """Return whether some arrays share no owner with the captured tensors."""
         memories = self._memories() if arrays else {}
         return not any(memory_owner(array) in memories for array in arrays)
 

@@ -30,7 +30,7 @@ WIDTH = 100  # characters in a line; a notebook breaks longer ones within words
 
 
 class Argued:
-    """A module that was an argument, which the report does not keep alive."""
+    """Module that was an argument, which the report does not keep alive."""
 
     def __init__(self, module: Module) -> None:
         self.module = ref(module)
@@ -42,7 +42,7 @@ class Argued:
 
 @dataclass
 class SignatureReport:
-    """One signature of a jitted function.
+    """Signature of a jitted function, as reported.
 
     Attributes:
         arguments: name and kind of each argument: a `Spec` for a tensor, an `Argued` for a module, the value itself for
@@ -91,7 +91,7 @@ class SignatureReport:
 
     @classmethod
     def of_call(cls, request: Request, grad_enabled: bool) -> SignatureReport:
-        """The report of a call that is about to be traced."""
+        """Return the report of a call that is about to be traced."""
         pairs = list(zip(request.names, request.leaves, strict=True))
         arguments = {name: leaf.spec if isinstance(leaf, Tensor) else leaf for name, leaf in pairs}
         arguments |= {name: Argued(leaf) for name, leaf in pairs if isinstance(leaf, Module)}

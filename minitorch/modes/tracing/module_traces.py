@@ -12,13 +12,13 @@ from .traced import Traced
 
 
 class Variants(list[Traced]):
-    """The traces of one signature."""
+    """Traces of one signature."""
 
     __slots__ = ("__weakref__",)
 
 
 class Lent:
-    """The traces of a signature with a module among the arguments: they live as long as the module, which has them.
+    """Traces of a signature with a module among the arguments: the module owns them, and they live as long as it does.
 
     Args:
         module: the module.
@@ -52,7 +52,7 @@ class Lent:
 
 
 class Kept:
-    """The traces that a module keeps; a copy of the module has none."""
+    """Traces that a module keeps; a copy of the module has none."""
 
     def __init__(self) -> None:
         self.all: list[Variants] = []

@@ -1,4 +1,4 @@
-"""What a trace is made of: the call, how its graphs are compiled, and the policy of other packages."""
+"""Ingredients of a trace: the call, the compilation of its graphs, and the policy of other packages."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """A call to trace.
+    """Call to trace.
 
     Attributes:
-        function: what is called.
+        function: the function called.
         leaves, structure: the arguments ``(args, kwargs)``, taken apart.
         names: a name for each leaf.
         donated: the places of the tensors whose memory may be used for the results, with the names of the arguments.
@@ -50,7 +50,7 @@ class Policy:
 
     Attributes:
         is_frozen: whether tensors from outside become constants, so that those among the results are copies.
-        sees_libraries: whether a trace depends on what the modules of libraries remember, such as the state of
+        sees_libraries: whether a trace depends on the state of library modules, such as that of
             ``random``.
     """
 
@@ -58,7 +58,7 @@ class Policy:
     sees_libraries = True
 
     def executable(self, program: Program) -> Executable:
-        """Return what runs a program."""
+        """Return the object that runs a program."""
         return program.compiled
 
     def accept(self, request: Request, recorded: Recorded, staging: CallStaging, around: Observed) -> None:
@@ -75,7 +75,7 @@ PLAIN = Policy()
 
 @dataclass(frozen=True)
 class Options:
-    """How the traces of a function are compiled.
+    """Compilation options of a function's traces.
 
     Attributes:
         backend: runs the graphs.

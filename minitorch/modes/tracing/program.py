@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Program:
-    """A graph, the pipeline's snapshots of it, and the executable that a backend made of it.
+    """Graph, the pipeline's snapshots of it, and the executable that a backend made of it.
 
     Args:
         updates: outputs that replace an input, by position, each with the position of the input.
@@ -90,13 +90,13 @@ class Program:
         return self._compile_time + own
 
     def values(self, tensors: Sequence[Tensor]) -> list[Any]:
-        """The values of tensors for `run`: those on a device are copied, unless it computes there."""
+        """Return the values of tensors for `run`: those on a device are copied, unless it computes there."""
         return [tensor._value for tensor in tensors] if self.takes_devices else list(map(fetched, tensors))
 
     def keep(self, tensors: Sequence[Tensor]) -> None:
-        """Have the values of tensors from outside stay where the backend computes, as far as nobody else has them.
+        """Keep the values of tensors from outside where the backend computes, as far as nothing else refers to them.
 
-        What was divided among devices before Python asked for it is divided in the same way.
+        Values that were divided among devices before Python asked for them are divided in the same way.
         """
         if not self.takes_devices:
             return
@@ -139,7 +139,7 @@ def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = (
     return [values[node] for node in graph.outputs]
 
 
-OWN_REFERENCES = 3  # to an array that only its tensor holds: the tensor's, a local name's, and that of the asking
+OWN_REFERENCES = 3  # to an array that only its tensor holds: the tensor's, a local name's, and the argument of the call
 
 
 def write(tensor: Tensor, array: Array) -> None:
@@ -152,7 +152,7 @@ def write(tensor: Tensor, array: Array) -> None:
 
 
 def put(tensor: Tensor, array: Array | Remote) -> None:
-    """The same, where the write has been counted."""
+    """Write as `write` does, where the write has been counted."""
     if isinstance(array, Remote):
         _replace(tensor, array)
     elif array is not tensor._value:
@@ -160,7 +160,7 @@ def put(tensor: Tensor, array: Array | Remote) -> None:
 
 
 def _replace(tensor: Tensor, value: Remote) -> None:
-    """Give a tensor a value on a device, if nobody else looks at its memory; else write it into that."""
+    """Give a tensor a value on a device if nothing else shares its memory; else write the value into its memory."""
     memory = tensor._value
     is_own = isinstance(memory, Remote) and not memory.is_fetched
     if not is_own and type(memory) is np.ndarray:
@@ -172,12 +172,12 @@ def _replace(tensor: Tensor, value: Remote) -> None:
 
 
 def _is_alone(tensor: Tensor, references: int) -> bool:
-    """Whether only a tensor has its array."""
+    """Return whether only a tensor has its array."""
     return tensor._view is None and tensor._value.base is None and references <= OWN_REFERENCES
 
 
 def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
-    """Whether the arrays at these positions, which are written, share no memory with any other."""
+    """Return whether the arrays at these positions, which are written, share no memory with any other."""
     written = set(written)
     neighbours: dict[int, list[int]] = {}
     for place, array in enumerate(arrays) if written else ():
@@ -190,12 +190,12 @@ def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
 
 
 def grad_of(tensor: Tensor) -> Tensor:
-    """The gradient of a tensor, which a guard has found to exist."""
+    """Return the gradient of a tensor, which a guard has found to exist."""
     grad = tensor._grad
     assert grad is not None
     return grad
 
 
 def written(captured: Sequence[Captured]) -> list[tuple[Captured, Node]]:
-    """The captured tensors that the recording wrote to, with their new values."""
+    """Return the captured tensors that the recording wrote to, with their new values."""
     return [(item, item.node) for item in captured if item.node is not item.input]

@@ -1,4 +1,4 @@
-"""One run of a function under a recording: its graph, its results, and what its trace depends on."""
+"""Recording of one run of a function: its graph, its results, and the conditions its trace depends on."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Kind = tuple[Shape, Any, Shape | None]
 
 
 def kind_of(array: Any) -> Kind:
-    """The properties of a captured tensor that a trace depends on; on a device all values are contiguous."""
+    """Return the properties of a captured tensor that a trace depends on; on a device all values are contiguous."""
     if isinstance(array, Remote):
         return array.shape, array.dtype.numpy, None
     return array.shape, array.dtype, None if array.flags.c_contiguous else visible_strides(array)
 
 
 def kind_text(kind: Kind | None) -> str:
-    """The same for a message; None is a tensor that is not there."""
+    """Return the same for a message; None is a missing tensor."""
     if kind is None:
         return "None"
     shape, dtype, layout = kind
@@ -44,7 +44,7 @@ def kind_text(kind: Kind | None) -> str:
 
 @dataclass(frozen=True)
 class Made:
-    """An output that is a leaf, or of a class of its own: a parameter that the function has made, for instance.
+    """Output that is a leaf, or of its own class: a parameter that the function has made, for instance.
 
     Attributes:
         position: among the outputs.
@@ -59,7 +59,7 @@ class Made:
     grad: int | None
 
     def put(self, outputs: list[Tensor]) -> None:
-        """Give the output what it has in eager mode."""
+        """Give the output its eager properties."""
         tensor = self.kind.__new__(self.kind)
         Tensor.__init__(tensor, outputs[self.position]._value, self.requires_grad)
         outputs[self.position] = tensor
@@ -68,7 +68,7 @@ class Made:
 
 @dataclass
 class Recorded:
-    """The result of one recording: the graph, and the roles of its inputs and outputs."""
+    """Result of one recording: the graph, and the roles of its inputs and outputs."""
 
     graph: Graph
     outcome: Outcome  # `Output` and `Argument` in place of tensors, `New` in that of arrays made inside
@@ -78,7 +78,7 @@ class Recorded:
     guards: list[tuple[Where, Kind | None]]  # the gradients that were read, with their values
     layouts: list[tuple[int, Shape | None]]  # the arguments whose strides decided something, with their visible strides
     callbacks: list[Callback]
-    made: list[Made] = field(default_factory=list)  # the outputs that are more than a tensor with a value
+    made: list[Made] = field(default_factory=list)  # the outputs with more than a value
     assigned: Assigned = field(default_factory=Assigned)  # the tensors that are looked up at each call
     leaked: bool = False  # whether the function keeps traced tensors
     changed: list[str] = field(default_factory=list)  # the names of what it has changed outside
@@ -99,7 +99,7 @@ def record(
     Args:
         around: observes what the function reads.
         copies: whether a tensor from outside that is returned is an output of the graph, or itself.
-        places: that the function can reach; what it assigns to them is undone, and a part of the outcome.
+        places: places that the function can reach; its assignments to them are undone, and a part of the outcome.
     """
     tracers: dict[int, Tensor] = {}  # by id of the argument: a tensor that is given twice is one input
     stand_ins = list(given)
@@ -188,7 +188,7 @@ def _warn_of_views(name: str, changes: Iterable[Change], arguments: Container[in
 
 
 def _made(outputs: dict[int, Tensor]) -> list[Made]:
-    """The outputs that are more than a tensor with a value; their gradients become outputs, too."""
+    """Return the outputs that are more than a tensor with a value; their gradients become outputs, too."""
     found = []
     for position, tensor in enumerate(list(outputs.values())):
         is_leaf = tensor._requires_grad and tensor._entry is None
@@ -202,7 +202,7 @@ def _made(outputs: dict[int, Tensor]) -> list[Made]:
 
 
 def _stand_in(argument: Tensor, name: str, staging: CallStaging) -> Tensor:
-    """The traced tensor that the function sees in place of an argument."""
+    """Return the traced tensor that the function sees in place of an argument."""
     tracer = Tensor(staging.input(argument.spec, name))
     tracer._layout = ArgumentLayout(argument._value)
     tracer._requires_grad = argument._requires_grad

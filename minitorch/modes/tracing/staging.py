@@ -1,4 +1,4 @@
-"""The recording of a call: what `Staging` writes down, and what gradients and guards have to know besides."""
+"""`CallStaging`, the recording of a call, with facts for gradients and guards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_KNOWN = 1000  # operations for a value that decides a shape; raising it fi
 
 
 class CallStaging(Staging):
-    """The recording of a call.
+    """Recording of a call.
 
     Attributes:
         untaped: the nodes of operations under `no_grad`, which the tape did not see, such as those of `detach`.
@@ -42,7 +42,7 @@ class CallStaging(Staging):
         self.observer: Profile | None = None
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
-        """Write the operation down, without being observed: none of this is the user's code."""
+        """Record the operation, without being observed: none of this is the user's code."""
         if self.observer is None or sys.getprofile() is not self.observer:
             return super().bind(primitive, inputs, params)
         sys.setprofile(None)
@@ -64,12 +64,12 @@ class CallStaging(Staging):
         return super().assign(tensor, value)
 
     def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> Array:
-        """The value of a tensor; while recording, only one that decides a shape and follows from tensors outside."""
+        """Return a tensor's value; while recording, only one that decides a shape and follows from tensors outside."""
         found = self._value_of(self.node_of(tensor)) if code == "MT103" else None
         return super().concrete(tensor, what, code, fix) if found is None else found
 
     def _value_of(self, node: Node) -> Array | None:
-        """The value of a node that depends on neither arguments nor random numbers; None for another one."""
+        """Return the value of a node that depends on neither arguments nor random numbers; None for another one."""
         outside = {item.input: item for item in self.captured.values()}
         needed = Graph([], [node], name=self.trace.name, verify=False).nodes
         inputs = {operand for each in needed for operand in each.inputs if operand.primitive is INPUT}
@@ -85,5 +85,5 @@ class CallStaging(Staging):
         return np.array(values_of(needed, values)[node])
 
     def graph(self, inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> Graph:
-        """The recorded graph, of some of its nodes."""
+        """Return the recorded graph, of some of its nodes."""
         return Graph(inputs, outputs, nodes, name=self.trace.name)

@@ -37,7 +37,7 @@ from .traced import TakingTurns, Traced
 
 
 def trace(request: Request, options: Options, report: SignatureReport) -> Traced:
-    """Run a function once with stand-ins for its tensors, and compile the recorded graph; the report is filled in."""
+    """Run a function once with stand-ins for its tensors, compile the recorded graph, and fill in the report."""
     function, leaves, structure, names, donated = request
     policy, name, start = options.policy, request.name, time.perf_counter()
     with span("trace", name):
@@ -88,7 +88,7 @@ def trace(request: Request, options: Options, report: SignatureReport) -> Traced
 
 
 def contents_of(item: Captured) -> Watch:
-    """A watch on the values of a tensor from outside."""
+    """Return a watch on the values of a tensor from outside."""
     return Watch(str(item.input.params["name"]), _contents, item.tensor, "")
 
 
@@ -105,7 +105,7 @@ def of_graph(
     options: Options,
     contiguous: Sequence[int],
 ) -> Traced:
-    """A graph without effects as if it were the trace of a call.
+    """Wrap a graph without effects as the trace of a call.
 
     Args:
         graph: its inputs are the arguments.

@@ -1,4 +1,4 @@
-"""One trace of a jitted function: its guards, and the runs of its compiled graph."""
+"""Trace of a jitted function: its guards, and the runs of its compiled graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _needs_of, _value_of = attrgetter("_requires_grad"), attrgetter("_value")  # fas
 
 
 class Traced:
-    """A traced and compiled call: its inputs, results and effects, and the guards of the trace."""
+    """Traced and compiled call: its inputs, results and effects, and the guards of the trace."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Traced:
     # Whether the graph still describes the function -----------------------------------------------------------
 
     def is_current(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether all guards besides the signature hold."""
+        """Return whether all guards besides the signature hold."""
         if self._assigns and not self._assigned.is_settled() and not self._follow():
             return False
         if self._watches and not self._watches.hold() and not self._follow():
@@ -112,13 +112,13 @@ class Traced:
         return True
 
     def _are_seen(self, arrays: list[Any]) -> bool:
-        """Whether these are the arrays of the last look, or those that the last call put in their place."""
+        """Return whether these are the arrays of the last look, or those that the last call put in their place."""
         if self._seen_there:
             return all(map(is_, arrays, [reference() for reference in self._seen_there]))
         return len(self._seen) == len(arrays) and all(map(is_, arrays, self._seen))
 
     def _look_at(self, arrays: list[Any]) -> bool:
-        """Whether the captured tensors are of the same kinds; checked when they have new arrays."""
+        """Return whether the captured tensors are of the same kinds; checked when they have new arrays."""
         if list(map(kind_of, arrays)) != self._kinds:
             return False
         self._effects.forget_memories()
@@ -129,7 +129,7 @@ class Traced:
         return True
 
     def _see_there(self) -> None:
-        """Remember the values on the device, which are their tensors' alone: a step takes the memory of the old ones.
+        """Remember the values on the device, which only their tensors hold: a step takes the memory of the old ones.
 
         The values that a step has put there are of the same kinds, and share no memory.
         """
@@ -138,7 +138,7 @@ class Traced:
         self._seen_there = list(map(ref, arrays)) if all(isinstance(array, Remote) for array in arrays) else []
 
     def _modules_are_current(self) -> bool:
-        """Whether all modules are unchanged. Checked only after an attribute of some module was assigned, or a hook."""
+        """Return whether all modules are unchanged; checked only after a new hook, or an assignment to a module."""
         changes = Module.changes + LeafHooks.changes
         for module, training in self._modules:
             if module.training is not training:
@@ -149,7 +149,7 @@ class Traced:
         return True
 
     def _follow(self) -> bool:
-        """Whether all that has changed outside is that places hold other tensors, which are taken from now on."""
+        """Return whether only the tensors at places have changed outside; take these from now on."""
         return self._move(self._assigned.followed(self.watches))
 
     def _move(self, moved: Mapping[int, Tensor] | None) -> bool:
@@ -170,7 +170,7 @@ class Traced:
         return True
 
     def _hooks_are_current(self) -> bool:
-        """Whether the hooks of captured leaves are unchanged. Checked only after some leaf's changed."""
+        """Return whether the hooks of captured leaves are unchanged; checked only after some leaf's changed."""
         changes = LeafHooks.changes
         if any(hooks_of(tensor) != hooks for tensor, hooks in self._hooks):
             return False
@@ -183,11 +183,11 @@ class Traced:
         return *self._watches, *self._module_watches
 
     def constants_changed(self) -> list[Watch]:
-        """Those that have changed."""
+        """Return the watches on constants that have changed."""
         return [watch for watch in self.watches if not watch.holds() and not self._assigned.is_stirred(watch)]
 
     def changed(self, tensors: Sequence[Tensor]) -> list[str]:
-        """The guards that fail, as text, the name first."""
+        """Return the guards that fail, as text, the name first."""
         found = list(map(str, self.constants_changed()))
         found += filter(None, [self._assigned.change()])
         for module, training in self._modules:
@@ -216,23 +216,23 @@ class Traced:
 
     @property
     def results(self) -> tuple[Structure, list[Any]]:
-        """How the results are nested, with `Output` and `Argument` in place of tensors."""
+        """Structure of the results, with `Output` and `Argument` in place of tensors."""
         return self._outcome.result, self._outcome.leaves
 
     @property
     def contiguous(self) -> list[int] | None:
-        """The positions of the arguments that have to be contiguous; None if one has to be something else."""
+        """Positions of the arguments that have to be contiguous; None if one needs another layout."""
         return None if any(seen is not None for _, seen in self._layouts) else [place for place, _ in self._layouts]
 
     @property
     def captured(self) -> list[Tensor]:
-        """The graph's inputs that are tensors from outside; they follow the arguments."""
+        """Inputs of the graph that are tensors from outside; they follow the arguments."""
         return [item.tensor for item in self._captured]
 
     def outcomes(self) -> list[tuple[str, str]]:
-        """The role of each output: ``"result"``, ``"update"``, ``"gradient"`` or ``"kept"``; and its tensor.
+        """Return the role of each output, ``"result"``, ``"update"``, ``"gradient"`` or ``"kept"``, and its tensor.
 
-        An update is the new value of a tensor that is written in place; what is kept, a gradient needs later.
+        An update is the new value of a tensor that is written in place; a gradient later needs the kept values.
         """
         inputs, effects = self.program.graph.inputs, self._effects
         names = {id(item.tensor): str(item.input.params["name"]) for item in self._captured}
@@ -263,7 +263,7 @@ class Traced:
             self._callbacks(arrays)
         overwrites = (self._donated or self._may_overwrite) and self._overwrites(tensors, arrays)
         if self.program.takes_devices:
-            effects.forget_memories()  # which hold what the call may take
+            effects.forget_memories()  # their owners hold memory that the call may take
         values = (execute or self.program.run)(arrays, overwrites)
         outputs = list(map(Tensor, values[: effects.results]))
         if self._acts:
@@ -284,11 +284,11 @@ class Traced:
         return outputs[0] if self._returns_one else self._returned(outputs, tensors, given)
 
     def replayed(self, tensors: Sequence[Tensor]) -> Any:
-        """The same in the current mode, operation by operation, of a trace without effects and gradients."""
+        """Return the results in the current mode, operation by operation, of a trace without effects and gradients."""
         return self._returned(replay(self.program.graph, self.inputs(tensors)), tensors, tensors)
 
     def _returned(self, outputs: Sequence[Tensor], tensors: Sequence[Tensor], given: Sequence[Tensor]) -> Any:
-        """The results of the function, after changing the containers of the call."""
+        """Return the results of the function, after changing the containers of the call."""
         leaves = list(self._outcome.leaves)
         containers, arrays = (given.containers, given.arrays) if isinstance(given, Given) else ((), {})
         for index, leaf in enumerate(leaves):
@@ -315,11 +315,11 @@ class Traced:
         return not (acts or self._assigns or self._outcome.changed)
 
     def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The inputs of the graph: the arguments, and the present values of captured tensors."""
+        """Return the inputs of the graph: the arguments, and the present values of captured tensors."""
         return [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
 
     def _take(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The arguments, with new tensors in place of donated ones, which become unusable."""
+        """Return the arguments, with new tensors in place of donated ones, which become unusable."""
         result = list(tensors)
         for place, argument in self._donated.items():
             result[place] = Tensor(tensors[place]._value)
@@ -327,14 +327,14 @@ class Traced:
         return result
 
     def _captured_now(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The captured tensors; of captured gradients, the present ones."""
+        """Return the captured tensors; of captured gradients, the present ones."""
         found = self.captured
         for place, owner in self._gradients:
             found[place] = grad_of(tensor_at(owner, tensors))
         return found
 
     def _overwrites(self, tensors: Sequence[Tensor], arrays: Sequence[Any]) -> bool:
-        """Whether targets may be overwritten while the graph runs: no other input shares their memory."""
+        """Return whether targets may be overwritten while the graph runs: no other input shares their memory."""
         if self._donated:
             places = {*self._donated, *self.program.updates.values()}
             return all(tensors[place]._view is None for place in self._donated) and are_apart(arrays, places)
@@ -342,9 +342,9 @@ class Traced:
 
 
 class TakingTurns(Traced):
-    """A traced call whose updates stay on a device: of several threads that call it, one does at a time.
+    """Traced call whose updates stay on a device: of several threads that call it, one does at a time.
 
-    An update there is a new value, which its tensor has when the call is over: a call that began before would be lost.
+    An update there is a new value, which its tensor has when the call is over: a concurrent call would lose it.
     """
 
     def __init__(self, *parts: Any) -> None:
@@ -352,7 +352,7 @@ class TakingTurns(Traced):
         super().__init__(*parts)
 
     def is_current(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether all guards besides the signature hold. Values from outside move to the device now."""
+        """Return whether all guards besides the signature hold. Values from outside move to the device now."""
         with self._turn:
             return super().is_current(tensors)
 

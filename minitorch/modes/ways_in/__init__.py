@@ -1,1 +1,1 @@
-"""The ways in: `Session`, `jit` and `lazy`."""
+"""Entry points of the modes: `Session`, `jit` and `lazy`."""

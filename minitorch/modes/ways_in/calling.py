@@ -40,7 +40,7 @@ R = TypeVar("R")
 
 
 class Calling(Generic[P, R]):
-    """A function, its traces by signature, and the dispatch of calls.
+    """Function, its traces by signature, and the dispatch of calls.
 
     Attributes:
         function: the function itself.
@@ -115,13 +115,13 @@ class Calling(Generic[P, R]):
         return (None, call) if traced is None else (traced, call.tensors)
 
     def inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Tensor]:
-        """The tensors that the compiled graph of a call reads; of one without a trace, the arguments."""
+        """Return the tensors that the compiled graph of a call reads; of one without a trace, the arguments."""
         call = self._signature(args, kwargs)
         traced = self._known(call)
         return traced.inputs(call.tensors) if traced else call.tensors
 
     def inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call inside another recording: a part of that."""
+        """Inline a call into another recording."""
         return self.function(*args, **kwargs)
 
     def _known(self, call: Call) -> Traced | None:
@@ -131,7 +131,7 @@ class Calling(Generic[P, R]):
         return None
 
     def _traced_once(self, call: Call) -> Traced:
-        """The trace of a signature; of several threads that need it, one traces."""
+        """Return the trace of a signature; of several threads that need it, one traces."""
         with self._lock:
             return self._known(call) or self._trace(call)
 
@@ -143,7 +143,7 @@ class Calling(Generic[P, R]):
         return Options(self.backend, self.passes, self.schedules, self._policy)
 
     def _request(self, call: Call) -> Request:
-        """A call as something to trace."""
+        """Return a call as something to trace."""
         names, donated = self._signatures.leaf_names(call.structure), self._signatures.given_away(*call[:2])
         return Request(self.function, plain(call.leaves), call.structure, names, donated)
 
@@ -171,11 +171,11 @@ class Calling(Generic[P, R]):
         self._reports = [each for each in self._reports if not any(each is gone for gone in reports)]
 
     def _made(self, request: Request, report: SignatureReport) -> Traced:
-        """The trace of a call."""
+        """Return the trace of a call, made now."""
         return trace(request, self._options, report)
 
     def _reason(self, report: SignatureReport, call: Call) -> str:
-        """The reason for tracing this call, as text."""
+        """Return the reason for tracing this call, as text."""
         if not self._reports:
             return "the first call"
         known = list(self._traced.get(call.key, ()))

@@ -27,7 +27,7 @@ from ..guards.surroundings import follows_training, names_in
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """One in-place write: the variable, its value before and after, and the write's place in the program."""
+    """In-place write: the variable, its value before and after, and the write's place in the program."""
 
     variable: Captured
     before: Node
@@ -37,7 +37,7 @@ class Write:
 
 @dataclass(frozen=True, eq=False)
 class ModuleCall:
-    """One call of a module while a graph was defined: its mode, its results, and what it wrote to its own buffers."""
+    """Call of a module while a graph was defined: its mode, its results, and its writes to its own buffers."""
 
     module: Module
     training: bool
@@ -50,7 +50,7 @@ _defined: WeakKeyDictionary[Module, set[bool]] = WeakKeyDictionary()
 
 
 def needed_for(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes that some nodes depend on, these included."""
+    """Return the nodes that some nodes depend on, these included."""
     seen: dict[Node, None] = {}
     pending = list(nodes)
     while pending:
@@ -62,12 +62,12 @@ def needed_for(nodes: Iterable[Node]) -> list[Node]:
 
 
 class Update(Tensor):
-    """A pending in-place write to a variable: fetch it to carry the write out and get the new value.
+    """Pending in-place write to a variable: fetch it to carry the write out and get the new value.
 
     As a tensor it stands for the new value, and can be used in further operations.
 
     Attributes:
-        variable: what was written to: a tensor from outside, or a view of one.
+        variable: the target of the write: a tensor from outside, or a view of one.
         write: the write to the tensor that owns the memory.
     """
 
@@ -94,7 +94,7 @@ class Operation:
 
 
 class GraphStaging(Staging):
-    """The recording of a graph under definition."""
+    """Recording of a graph under definition."""
 
     is_definition = True
     remedy = "fetch it: mt.Session(graph).run(tensor, feed_dict={...}) gives a tensor with a value"
@@ -102,13 +102,13 @@ class GraphStaging(Staging):
     def __init__(self, names: dict[int, str]) -> None:
         super().__init__("this `with mt.Graph()` block", names)
         self.placeholders: list[Node] = []
-        self._handles: dict[int, tuple[Tensor, Node]] = {}  # by the id of what `placeholder` returned
+        self._handles: dict[int, tuple[Tensor, Node]] = {}  # by the id of the result of `placeholder`
         self.writes: list[Write] = []
         self.module_calls: list[ModuleCall] = []
         self._variables: dict[tuple[int, str], tuple[Module, Tensor]] = {}  # tensors of modules that were replaced
 
     def placeholder(self, spec: Spec, name: str) -> Tensor:
-        """A new placeholder."""
+        """Return a new placeholder."""
         node = self.input(spec, name)
         tensor = Tensor(node)
         self.placeholders.append(node)
@@ -116,12 +116,12 @@ class GraphStaging(Staging):
         return tensor
 
     def placeholder_of(self, key: object) -> Node | None:
-        """The placeholder behind a tensor, whatever was written to it since, or whatever it stands for."""
+        """Return the placeholder behind a tensor, whatever was written to it since, or whatever it stands for."""
         node = self._handles[id(key)][1] if id(key) in self._handles else getattr(key, "_value", None)
         return next((known for known in self.placeholders if known is node), None)
 
     def written(self, tensor: Tensor) -> Tensor:
-        """A write to an update is a further write to its variable."""
+        """Redirect a write to an update to its variable."""
         return tensor.variable if isinstance(tensor, Update) else tensor
 
     def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
@@ -142,13 +142,13 @@ class GraphStaging(Staging):
             self.node_of(tensor)
 
     def one_operation(self, run: Callable[[], Any]) -> Operation:
-        """All in-place writes of a function as one operation."""
+        """Return all in-place writes of a function as one operation."""
         before = len(self.writes)
         run()
         return Operation(self.writes[before:])
 
     def called(self, module: Module, run: Callable[[], Any]) -> Any:
-        """Call a module, and note its mode and what it writes to its buffers."""
+        """Call a module, and note its mode and its writes to its buffers."""
         if follows_training(module):
             _defined.setdefault(module, set()).add(module.training)
         before, own = len(self.writes), {id(buffer) for buffer in module.buffers(recurse=False)}
@@ -161,7 +161,7 @@ class GraphStaging(Staging):
         return result
 
     def _assigned(self, module: Module, before: Mapping[str, Tensor]) -> Iterator[Tensor]:
-        """Note the tensors that a call has assigned to attributes of its module, as writes; gives what they replace."""
+        """Note the tensors that a call assigned to attributes of its module, as writes; return those they replace."""
         for name, old in before.items():
             new = vars(module).get(name)
             if new is old or not isinstance(new, Tensor) or not isinstance(new._value, Node):
@@ -184,7 +184,7 @@ class GraphStaging(Staging):
             setattr(module, name, variable)
 
     def training_step(self, loss: Tensor, run: Callable[[], Any]) -> Operation:
-        """The in-place writes of an optimiser, and those of the modules whose results the loss was computed from."""
+        """Return the in-place writes of an optimiser, and those of the modules that the loss was computed with."""
         needed = set(needed_for([self.node_of(loss)]))
         update = self.one_operation(run)
         calls = [call for call in self.module_calls if call.writes and not needed.isdisjoint(call.results)]
@@ -192,7 +192,7 @@ class GraphStaging(Staging):
 
 
 class Graph(BaseGraph):
-    """A graph of operations, to be defined in a `with` block and run by a `Session`.
+    """Graph of operations, to be defined in a `with` block and run by a `Session`.
 
     Printing it gives the listing; `Graph.parse` reads one. See `minitorch.graph.Graph` for what can be done with it.
 
@@ -268,12 +268,12 @@ class Graph(BaseGraph):
         return super().__str__()
 
     def key(self, names: bool = False) -> Hashable:
-        """Equal for graphs that compute the same thing in the same way, with what has been recorded so far."""
+        """Return a key, equal for graphs that compute the same thing in the same way, as recorded so far."""
         self._refresh()
         return super().key(names)
 
     def other_mode(self) -> Module | None:
-        """A module that the definition called, and that is now in a mode in which no graph recorded it."""
+        """Return a module called by the definition, and now in a mode in which no graph recorded it."""
         for call in self._staging.module_calls if self._staging is not None else ():
             module = call.module
             if module.training is not call.training and module.training not in _defined.get(module, (module.training,)):
@@ -294,10 +294,10 @@ class Graph(BaseGraph):
 
 
 def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """An input of the graph that is being defined; its value is given to `Session.run`.
+    """Return an input of the graph that is being defined; `Session.run` gives it a value.
 
-    In the graph it is contiguous, however the array that is fed lies in memory: views are what they are of a contiguous
-    tensor, and an in-place write to it changes nothing outside: what is fed is the value before all writes.
+    In the graph it is contiguous, whatever the memory layout of the fed array: views are those of a contiguous tensor.
+    An in-place write to it changes nothing outside: the fed array is the value before all writes.
 
     Args:
         shape: every length is a known number.

@@ -1,4 +1,4 @@
-"""Feeding a session: arrays for placeholders, checked against their declared shapes and types."""
+"""Feeding of a session: arrays for placeholders, checked against their declared shapes and types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...tensor import Tensor, fetched
 
 
 def as_fed(value: Any, node: Node) -> np.ndarray[Any, Any]:
-    """The array to feed for a placeholder."""
+    """Return the array to feed for a placeholder."""
     name, spec = node.params["name"], node.spec
     made = f"the placeholder `{name}` is {spec}, made at {node.source}"
     if isinstance(value, Tensor):
@@ -51,7 +51,7 @@ def as_fed(value: Any, node: Node) -> np.ndarray[Any, Any]:
 
 
 def _converted(value: Any, name: str, spec: Spec, made: str) -> np.ndarray[Any, Any]:
-    """Python numbers, in lists or not, as an array of the placeholder's type."""
+    """Return Python numbers, in lists or not, as an array of the placeholder's type."""
     try:
         plain = np.asarray(value)
     except ValueError:

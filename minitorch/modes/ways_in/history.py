@@ -1,4 +1,4 @@
-"""The history of a lazy block, which its `explain()` prints: the programs that ran, and their causes."""
+"""History of a lazy block, which its `explain()` prints: the programs that ran, and their causes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_LISTED = 8
 
 @dataclass
 class ProgramReport:
-    """One program of a lazy block.
+    """Program of a lazy block.
 
     Attributes:
         cause: the request of a value when it ran first: ``"item()"``, ``"repr"``, ``"the end of the block"``.
@@ -53,7 +53,7 @@ class ProgramReport:
 
 
 class History:
-    """The programs that a lazy block has run; print it, or read its parts.
+    """History of a lazy block: the programs that it ran; print it, or read its parts.
 
     Attributes:
         runs: the number of runs of all programs.

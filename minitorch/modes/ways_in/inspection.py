@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Inspectable(Calling[P, R], Explorable):
-    """A function that can be inspected: every method takes the arguments of a call."""
+    """Function that can be inspected: every method takes the arguments of a call."""
 
     def looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, Sequence[Tensor]]:
         """Return the trace of a call, made now if there was none, and the tensors of the call."""
@@ -51,20 +51,20 @@ class Inspectable(Calling[P, R], Explorable):
         return self.looked_up(args, kwargs)[0]
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph as traced for these arguments; nothing but tracing is run."""
+        """Return the graph as traced for these arguments; nothing but tracing is run."""
         return self.traced(*args, **kwargs).program.graph
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
-        """The traced graph, the graph after each pass with statistics, then kernels, loops, LLVM and assembly."""
+        """Return the traced graph, the graph after each pass with statistics, then kernels, loops, LLVM, assembly."""
         traced = self.traced(*args, **kwargs)
         run = traced.program.pipeline
         return Stages(run.initial, run.stages, traced=traced)
 
     def values(self, *args: Any, **kwargs: Any) -> Values:
-        """Every intermediate value of a call with these arguments, by source line; nothing is written in place.
+        """Return every intermediate value of a call with these arguments, by source line; nothing is written in place.
 
-        The values are those of eager mode, also of what is inside a kernel or was optimised away. Each has the name of
-        the variable that held it, as far as there was one, and the kernels that its line has become a part of.
+        The values are those of eager mode, also inside a kernel or where optimised away. Each has the name of the
+        variable that held it, if any, and the kernels that its line has become a part of.
 
         Example:
             >>> import minitorch as mt
@@ -105,7 +105,7 @@ class Inspectable(Calling[P, R], Explorable):
         return load("minitorch_checking.stepping").stepped(self, args, kwargs, break_at)
 
     def hlo(self, *args: Any, **kwargs: Any) -> Hlo:
-        """What XLA makes of the call, beside what we would: for functions on the backend ``"xla"``.
+        """Return XLA's program for the call, beside ours: for functions on the backend ``"xla"``.
 
         Returns:
             An `Hlo`: ``before`` and ``after`` are the program's text before and after XLA's passes, ``kernels`` is what
@@ -127,11 +127,11 @@ class Inspectable(Calling[P, R], Explorable):
         return found
 
     def collectives(self, *args: Any, **kwargs: Any) -> Collectives:
-        """What moves between devices in a call with these arguments, on the backend ``"xla"``.
+        """Return the transfers between devices in a call with these arguments, on the backend ``"xla"``.
 
         Returns:
-            `Collective`s in the order in which they run, each with its bytes and the
-            lines of yours that cause it; ``.moved`` is the bytes of all. Empty, if nothing is sharded.
+            `Collective`s in the order in which they run, each with its bytes and the lines of yours that cause it;
+            ``.moved`` is the bytes of all. Empty, if nothing is sharded.
 
         Raises:
             ArgumentError: on another backend (``MT108``).
@@ -145,7 +145,7 @@ class Inspectable(Calling[P, R], Explorable):
         return self.hlo(*args, **kwargs).collectives()
 
     def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
-        """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its operations one by one.
+        """Return kernels, bytes, FLOPs and peak memory of the fused program, beside those of its operations one by one.
 
         The latter are counted as traced, as eager mode runs them, so the difference includes the work of the passes.
 
@@ -162,7 +162,7 @@ class Inspectable(Calling[P, R], Explorable):
         return fused_cost(self.ledger(*args, **kwargs), program.graph, program.updates, program.donated)
 
     def ledger(self, *args: Any, **kwargs: Any) -> Ledger:
-        """The kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
+        """Return the kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
 
         Example:
             >>> import minitorch as mt
@@ -174,7 +174,7 @@ class Inspectable(Calling[P, R], Explorable):
         return self.traced(*args, **kwargs).program.ledger
 
     def program(self, *args: Any, **kwargs: Any) -> tuple[Program, list[np.ndarray[Any, Any]]]:
-        """The program for these arguments, and copies of its inputs: arguments, and tensors from outside.
+        """Return the program for these arguments, and copies of its inputs: arguments, and tensors from outside.
 
         It can be run on the copies without any effect on the function.
 
@@ -188,9 +188,9 @@ class Inspectable(Calling[P, R], Explorable):
         return traced.program, [np.array(fetched(tensor)) for tensor in traced.inputs(tensors)]
 
     def break_even(self, *args: Any, **kwargs: Any) -> BreakEven:
-        """After how many calls with these arguments compiling has paid; measured on copies of what the graph reads.
+        """Return after how many calls with these arguments compiling has paid, measured on copies of the inputs.
 
-        `BreakEven` says what is counted, and what is not.
+        See `BreakEven` for the costs that are counted.
 
         Example:
             >>> import minitorch as mt
@@ -202,7 +202,7 @@ class Inspectable(Calling[P, R], Explorable):
         return found
 
     def ablate(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Ablation:
-        """Time, kernels, bytes and peak memory for these arguments, without each pass and each class of fusion in turn.
+        """Measure time, kernels, bytes and peak memory for these arguments, without each pass and class of fusion.
 
         The program is compiled again for each, and run on copies of its inputs for so many `seconds`, all variants in
         turns. The function's compiled code is not touched; a new signature is traced, and forgotten.
@@ -229,7 +229,7 @@ class Inspectable(Calling[P, R], Explorable):
         return sum(report.trace_time + report.compile_time for report in self._reports)
 
     def checked(self) -> list[Report]:
-        """With ``check=True``: the findings of the last call of each signature, and of its backward pass.
+        """Return, with ``check=True``, the findings of the last call of each signature, and of its backward pass.
 
         Example:
             >>> import minitorch as mt
@@ -245,11 +245,12 @@ class Inspectable(Calling[P, R], Explorable):
         return [report for report in reports if report is not None]
 
     def explain(self) -> Explanation:
-        """Every signature that was traced, the reason, the number of calls, and the result.
+        """Return every signature that was traced, the reason, the number of calls, and the result.
 
-        Printed are: the difference from the nearest signature before, by argument name; what the graph captured, writes
-        and has baked in; what each pass did; the kernels; what tracing and compiling took, and after how many calls
-        that has paid. For the last one, the graph is run on zeros, eagerly and compiled, when it is first printed.
+        Printed are: the difference from the nearest signature before, by argument name; the tensors that the graph
+        captured, writes and has baked in; the effect of each pass; the kernels; the times of tracing and compiling, and
+        after how many calls they have paid. For the last one, the graph is run on zeros, eagerly and compiled, when
+        it is first printed.
 
         Example:
             >>> import minitorch as mt

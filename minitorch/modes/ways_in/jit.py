@@ -33,31 +33,31 @@ MAX_SIGNATURES = 32
 
 
 class Jitted(Inspectable[P, R]):
-    """A function that is traced once per signature. Made by `jit`; call it like the function.
+    """Function that is traced once per signature. Made by `jit`; call it like the function.
 
     It can be a method, too: it is then jitted for each instance. A module gives a `JittedModule`.
 
     Attributes:
         function: the function itself.
-        backend: what runs its graphs.
+        backend: the backend that runs the graph.
     """
 
     def __repr__(self) -> str:
         return f"<jit of {self.__name__} on backend {self.backend!r}, {counted(len(self._reports), 'signature')}>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Jitted[..., R]:
-        """A jitted method: one compiled function per instance, kept with the instance."""
+        """Return a jitted method: one compiled function per instance, kept with the instance."""
         if instance is None:
             return self
         key = f"_jit_{self.__name__}"
         bound: Jitted[..., R] | None = instance.__dict__.get(key)
-        if bound is None or getattr(bound.function, "__self__", None) is not instance:  # it is another one's, copied
+        if bound is None or getattr(bound.function, "__self__", None) is not instance:  # copied from another instance
             method = self.function.__get__(instance, owner)
             bound = instance.__dict__[key] = self._of(method)
         return bound
 
     def __reduce__(self) -> Any:
-        """Copies and pickles have the function and the options, and trace anew; a name in a module stands for itself.
+        """Reduce to the function and the options, to trace anew in a copy; a name in a module stands for itself.
 
         A jitted method goes with its instance.
         """
@@ -76,11 +76,11 @@ class Jitted(Inspectable[P, R]):
         return self.backend, self.passes, names, most, self.donate, self.check, self.schedules
 
     def _of(self, function: Callable[..., Any]) -> Jitted[..., Any]:
-        """Another function, jitted in the same way."""
+        """Return another function, jitted in the same way."""
         return _of(function, *self._settings)
 
     def with_schedule(self, kernel: Kernel, rewrites: Iterable[Rewrite], nest: int = 0) -> Jitted[..., Any]:
-        """The same function, with a schedule of yours for a kernel.
+        """Return the same function, with a schedule of yours for a kernel.
 
         It applies to all kernels with the same loops over arrays of the same shapes and types.
 
@@ -94,8 +94,8 @@ class Jitted(Inspectable[P, R]):
             A function to call, and to look into, like this one; its `ledger` has the kernel with the schedule.
 
         Raises:
-            ScheduleError: if a step would change what is computed, or cannot be carried out (``MT603``): the message
-                says which step, and which law it breaks.
+            ScheduleError: if a step would change the result, or cannot be carried out (``MT603``): the message
+                names the step, and the law it breaks.
 
         Example:
             >>> import minitorch as mt
@@ -122,11 +122,11 @@ class Jitted(Inspectable[P, R]):
 
 
 class JittedModule(Jitted[P, R]):
-    """A jitted module with the module's attributes: ``jitted.eval()``, ``jitted.parameters()``."""
+    """Jitted module with the module's attributes: ``jitted.eval()``, ``jitted.parameters()``."""
 
     def __getattr__(self, name: str) -> Any:
-        """The module's attribute of this name."""
-        if "function" not in self.__dict__ or name.startswith("__"):  # what copies ask for
+        """Return the module's attribute of this name."""
+        if "function" not in self.__dict__ or name.startswith("__"):  # asked for by copies
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.function, name)
 
@@ -136,7 +136,7 @@ def _of(function: Callable[..., Any], *options: Any) -> Jitted[..., Any]:
 
 
 def _named(jitted: Jitted[..., Any]) -> Any:
-    """What stands under the name of a jitted function in its module."""
+    """Return the value under the name of a jitted function in its module."""
     found: Any = sys.modules.get(getattr(jitted, "__module__", ""))
     for name in getattr(jitted, "__qualname__", "").split("."):
         found = getattr(found, name, None)
@@ -202,7 +202,7 @@ def jit(
         function: takes and returns tensors, plain values, and nested tuples, lists and dicts of them. It may use
             modules and tensors from outside, write to them in place, draw random numbers, and call `backward`. A method
             or a module can be given as well. Without it, `jit` is a decorator with options.
-        backend: what runs the graph.
+        backend: the backend that runs the graph.
         passes: all passes, in order; by default `minitorch.passes.DEFAULT`, and for a backend that compiles
             `minitorch.passes.LOWERING` after it.
         static_argnames: arguments of any hashable type, whose value is part of the signature.

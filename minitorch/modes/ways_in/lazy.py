@@ -32,7 +32,7 @@ AT_THE_END = "the end of the block"
 
 
 class LazyStaging(Staging, Drawable):
-    """A recording that runs its pending operations when a value is needed, and goes on; made by `lazy`.
+    """Recording that runs its pending operations when a value is needed, and goes on; made by `lazy`.
 
     Example:
         >>> import minitorch as mt
@@ -59,11 +59,11 @@ class LazyStaging(Staging, Drawable):
         self._history = History(backend)
 
     def explain(self) -> History:
-        """The history: each program, the request that ran it, the number of runs, and whether it was compiled."""
+        """Return the history: each program, the request that ran it, its runs, and whether it was compiled."""
         return self._history
 
     def pending(self) -> Graph:
-        """The pending operations as a graph; nothing is run."""
+        """Return the pending operations as a graph; nothing is run."""
         captured = list(self.captured.values())
         owners, _ = self._held()
         outputs = [self.node_of(tensor) for tensor in owners] + [node for _, node in written(captured)]
@@ -73,7 +73,7 @@ class LazyStaging(Staging, Drawable):
         return Graph(inputs, outputs, graph.nodes, name="pending", verify=False)
 
     def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
-        """The value of a tensor, after running the pending operations."""
+        """Return the value of a tensor, after running the pending operations."""
         if isinstance(tensor._value, Node):
             self.node_of(tensor)  # refuses values of other recordings
             self.flush(what)
@@ -83,11 +83,11 @@ class LazyStaging(Staging, Drawable):
         return array
 
     def _is_used(self, root: Tensor) -> bool:
-        """Whether pending operations read or write memory that its owner may change meanwhile."""
+        """Return whether pending operations read or write memory that its owner may change meanwhile."""
         return any(item.tensor._root is root for item in self.captured.values())
 
     def _held(self) -> tuple[list[Tensor], list[Tensor]]:
-        """The referenced tensors without a value: those with memory of their own, and views."""
+        """Return the referenced tensors without a value: those with memory of their own, and views."""
         held = [tensor for reference in self.made if (tensor := reference()) is not None]
         views = [tensor for tensor in held if tensor._view is not None and isinstance(tensor._value, Node)]
         owners = [tensor for tensor in held if tensor._view is None and isinstance(tensor._value, Node)]
@@ -164,7 +164,7 @@ _programs: OrderedDict[Any, Program] = OrderedDict()
 
 
 def _program(graph: Graph, backend: str, updates: dict[int, int]) -> tuple[Program, bool]:
-    """The compiled form of a graph, and whether it is new; graphs with equal listings share one."""
+    """Return the compiled form of a graph, and whether it is new; graphs with equal listings share one."""
     key = (backend, graph.key(), tuple(updates.items()))
     found, is_new = _programs.pop(key, None), False
     if found is None:
@@ -181,16 +181,16 @@ def lazy(backend: str = backends.DEFAULT, device: str | None = None) -> Iterator
     """Record operations inside the `with` block, and run them when a value is needed.
 
     A value is needed by ``item``, ``numpy``, ``print``, ``bool`` and the like, and at the end of the block, where
-    everything that is still held is computed. Shapes and types are checked at once; what can only fail on data (an
-    index out of range) fails where the value is needed, and names the line that asked for it.
+    everything that is still held is computed. Shapes and types are checked at once; errors that depend on data (an
+    index out of range) are raised where the value is needed, and name the line that asked for it.
 
     Inside another recording (a jitted function) the block has no effect: everything there is deferred already.
 
-    The block gives its recording, ``with mt.lazy() as recording``: ``recording.pending()`` is the graph of what waits,
-    ``recording.explain()`` tells what was run, what needed it, and whether it had to be compiled.
+    The block gives its recording, ``with mt.lazy() as recording``: ``recording.pending()`` is the graph of pending
+    operations, ``recording.explain()`` lists the programs that ran, the requests for them, and which were compiled.
 
     Args:
-        backend: what runs the graphs.
+        backend: the backend that runs the graphs.
         device: where, for a backend that has a choice.
 
     Raises:

@@ -34,11 +34,11 @@ _PROGRAMS_KEPT = 64
 
 
 class Session(Drawable):
-    """Runs parts of a graph: the fetches, and only what they need.
+    """Runner of parts of a graph: it computes the fetches, and only their dependencies.
 
     Args:
         graph: defined with ``with mt.Graph() as graph:``.
-        backend: runs it.
+        backend: the backend that runs it.
         device: where, for a backend that has a choice.
 
     Each set of fetches is optimised and compiled once. An in-place write is carried out when it is fetched, by itself
@@ -98,7 +98,7 @@ class Session(Drawable):
 
         Raises:
             FeedError: ``MT301`` to ``MT304``, naming the placeholder.
-            FetchError: ``MT305`` for what is not in this graph.
+            FetchError: ``MT305`` for a fetch that is not in this graph.
             TracingError: ``MT110`` while a function is traced or another graph is defined.
         """
         staging = current_staging()
@@ -127,22 +127,22 @@ class Session(Drawable):
         return unflatten(structure, results)
 
     def program_for(self, *fetches: Any) -> tuple[Program, int, tuple[str, ...]]:
-        """The program of some fetches, the number of its outputs that are fetched, and the variables it writes.
+        """Return the program of some fetches, the number of its outputs that are fetched, and the variables it writes.
 
         Raises:
-            FetchError: ``MT305`` for what is not in this graph.
+            FetchError: ``MT305`` for a fetch that is not in this graph.
         """
         found = self._compiled(flatten(fetches)[0])
         return found.program, found.fetched, tuple([str(item.input.params["name"]) for item in found.written])
 
     def subgraph(self, fetches: Any) -> BaseGraph:
-        """The graph that `run` would compute for these fetches; nothing is run.
+        """Return the graph that `run` would compute for these fetches; nothing is run.
 
-        It is the graph before any pass. Its inputs are the placeholders and variables that are needed, its outputs what
-        is fetched, and after that the new values of the variables that are written.
+        It is the graph before any pass. Its inputs are the placeholders and variables that are needed, its outputs the
+        fetches, and after that the new values of the variables that are written.
 
         Raises:
-            FetchError: ``MT305`` for what is not in this graph.
+            FetchError: ``MT305`` for a fetch that is not in this graph.
 
         Example:
             >>> import minitorch as mt
@@ -157,9 +157,9 @@ class Session(Drawable):
         return self._compiled(flatten(fetches)[0]).graph
 
     def freeze(self, fetches: Any, placeholders: Sequence[Any] | None = None) -> FrozenGraph:
-        """Freeze some fetches: a function of placeholders, in which the variables are constants.
+        """Freeze some fetches into a function of placeholders, in which the variables are constants.
 
-        It is TensorFlow 1's ``convert_variables_to_constants``: only what the fetches need is a part of it.
+        As TensorFlow 1's ``convert_variables_to_constants``: it contains only the dependencies of the fetches.
 
         Args:
             fetches: as for `run`, but nothing that writes.
@@ -172,7 +172,7 @@ class Session(Drawable):
         Raises:
             TracingError: for fetches that write to variables, draw random numbers or need a module in training
                 (``MT112``).
-            FetchError: for what is not in this graph (``MT305``).
+            FetchError: for a fetch that is not in this graph (``MT305``).
             FeedError: for placeholders that are not those that are needed, and for their names (``MT301``, ``MT304``).
 
         Example:
@@ -282,7 +282,7 @@ class Session(Drawable):
 
 
 class _Compiled:
-    """A set of fetches: their program, and the writes that go with them."""
+    """Set of fetches: their program, and the writes that go with them."""
 
     def __init__(self, staging: GraphStaging, leaves: list[Any], backend: str) -> None:
         self.leaves = leaves  # kept alive, so that their ids stay unique
@@ -330,15 +330,15 @@ class _Compiled:
         return Program(self.graph, Options(self._backend), self._updates)
 
     def arguments(self, fed: dict[int, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        """The program's inputs: present values of variables, fed arrays of placeholders."""
+        """Return the program's inputs: present values of variables, fed arrays of placeholders."""
         variables = iter(self.program.values([item.tensor for item in self._inputs if isinstance(item, Captured)]))
         return [next(variables) if isinstance(item, Captured) else fed[id(item)] for item in self._inputs]
 
 
 def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -> list[Write]:
-    """The writes to carry out: the last one of each variable, and the advance of the random state.
+    """Return the writes to carry out: the last one of each variable, and the advance of the random state.
 
-    A draw of random numbers advances its generator whenever it is computed, whether anybody fetches that or not.
+    A draw of random numbers advances its generator whenever it is computed, fetched or not.
     """
     drawn_from = {
         id(node.inputs[0])
@@ -353,7 +353,7 @@ def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -
 
 
 def _fetched(staging: GraphStaging, leaf: Any) -> Node:
-    """The node of a fetch."""
+    """Return the node of a fetch."""
     if isinstance(leaf, Tensor):
         node = leaf._value
         if isinstance(node, Node):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Stages(Run, Explorable):
-    """A run of the passes, and the compiler's forms of the result: kernels, loops, LLVM, assembly.
+    """Run of the passes, and the compiler's forms of the result: kernels, loops, LLVM, assembly.
 
     Iterating gives the passes; `texts` gives every form as text, by name.
 
