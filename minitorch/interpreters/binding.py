@@ -50,12 +50,12 @@ def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, 
 
 
 def number(value: bool | int | float, dtype: DType) -> Tensor:
-    """A constant of no dimensions."""
+    """Return a constant of no dimensions."""
     return thread.interpreter.number(value, dtype)
 
 
 def twin(tensor: Tensor) -> Tensor:
-    """A tensor with the same value and no history; a recording under way knows it as the same."""
+    """Return a tensor with the same value and no history; a recording under way knows it as the same."""
     other = twin_of(tensor)
     staging = current_staging()
     if staging is not None:
@@ -73,7 +73,7 @@ Primitive.__call__ = _call  # type: ignore[method-assign, assignment]
 
 
 def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
-    """The array of a tensor, to be read; `what` names the operation that needs it, for the error if there is none.
+    """Return the array of a tensor for reading; `what` names the operation that needs it, for the error message.
 
     Raises:
         TracedValueError: while a graph is recorded that runs later (``MT101``, ``MT102`` or ``MT103``).

@@ -1,7 +1,7 @@
 """Context managers as decorators, also of generators and asynchronous functions, which run in the block.
 
-`contextlib.ContextDecorator` opens its block around the call, which runs nothing of a generator. While one is suspended
-at a `yield` or an `await`, its caller has the caller's own modes.
+`contextlib.ContextDecorator` opens its block around the call, which runs no step of a generator. While a generator is
+suspended at a `yield` or an `await`, its caller keeps the caller's own modes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Make = Callable[[], AbstractContextManager[Any]]
 
 
 def decorated(make: Make, function: Callable[..., Any]) -> Any:
-    """A function whose every run is in a block of its own, so that threads do not share one.
+    """Wrap a function so that each run opens its own block, which threads do not share.
 
     Args:
         make: makes the context manager of a block.
 
     Warns:
-        FutureWarning: for a class, of which the making of objects alone is in the block, as in PyTorch.
+        FutureWarning: for a class: only the creation of its objects runs in the block, as in PyTorch.
 
     Example:
         >>> import minitorch as mt
@@ -61,7 +61,7 @@ def decorated(make: Make, function: Callable[..., Any]) -> Any:
 
 
 def _steps(make: Make, steps: Any) -> Generator[Any, Any, Any]:
-    """A generator, or what `await` runs, each step of it in a block."""
+    """Run a generator or a coroutine, each step of it in a block."""
     resume, given = steps.send, None
     try:
         while True:
@@ -81,7 +81,7 @@ def _steps(make: Make, steps: Any) -> Generator[Any, Any, Any]:
 
 
 class _Awaited:
-    """What `await` runs, each step of it in a block."""
+    """An awaitable, each step of which runs in a block."""
 
     def __init__(self, make: Make, steps: Any) -> None:
         self.make, self.steps = make, steps
@@ -108,7 +108,7 @@ async def _asynchronous_steps(make: Make, steps: Any) -> AsyncIterator[Any]:
 
 
 class _Block(AbstractContextManager[Any]):
-    """What a function decorated with `block` returns."""
+    """The context manager and decorator that a function decorated with `block` returns."""
 
     def __init__(self, make: Make) -> None:
         self._make = make
@@ -126,7 +126,7 @@ class _Block(AbstractContextManager[Any]):
 
 
 def block(function: Callable[..., Iterator[Any]]) -> Callable[..., _Block]:
-    """`contextlib.contextmanager`, whose context managers decorate all kinds of functions."""
+    """Make a context manager as `contextlib.contextmanager` does, which also decorates all kinds of functions."""
     make = contextmanager(function)
 
     @functools.wraps(function)

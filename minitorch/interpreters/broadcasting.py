@@ -30,17 +30,17 @@ def expand_operands(inputs: tuple[Tensor, ...], name: str, recorded_only: bool =
 
 
 def _expanded(tensor: Tensor, shape: Shape) -> Tensor:
-    """A tensor broadcast to a shape; a recorded number becomes a number of that shape and needs no expand."""
+    """Broadcast a tensor to a shape; a recorded number becomes a number of that shape and needs no expand."""
     node = tensor._value
     if isinstance(node, Node) and node.primitive is PRIMITIVES["constant"] and not node.shape:
         value = node.params["value"]
-        if isinstance(value, (bool, int, float)):  # not a literal array, which has a shape of its own
+        if isinstance(value, (bool, int, float)):  # not a literal array, which has its own shape
             return node.primitive(**{**node.params, "shape": shape})
     return PRIMITIVES["expand"](tensor, shape=shape)
 
 
 def broadcast_shapes(tensors: tuple[Tensor, ...], name: str = "") -> Shape:
-    """The common shape of tensors by NumPy's broadcasting rule; `name` is the operation's, for the error.
+    """Return the common shape of tensors by NumPy's broadcasting rule; `name` is the operation's, for the error.
 
     Raises:
         ShapeError: naming every operand and, in a graph, the line that made it (``MT201``).
@@ -54,7 +54,7 @@ def broadcast_shapes(tensors: tuple[Tensor, ...], name: str = "") -> Shape:
 
 
 def operands_text(tensors: tuple[Tensor, ...]) -> str | None:
-    """The origin of each operand of a failed operation; None in eager mode, where the traceback has it."""
+    """Return the origin of each operand of a failed operation; None in eager mode, where the traceback has it."""
     rows = []
     for tensor in tensors:
         node = tensor._value

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Eager:
-    """Computes each operation with NumPy when it is called. One instance per thread."""
+    """The interpreter that computes each operation with NumPy when it is called; one instance per thread."""
 
     recording: Staging | None = None
     watcher: Watcher | None = None
@@ -54,7 +54,7 @@ class Eager:
         return Tensor(value)
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A constant of no dimensions. A short path: every `x * 2` makes one."""
+        """Return a constant of no dimensions, by a short path: every `x * 2` makes one."""
         return Tensor(self.run(np.array, value, dtype.numpy))
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
@@ -105,9 +105,9 @@ def check_writeable(array: np.ndarray[Any, Any], tensor: Tensor) -> None:
 
 
 def settled(value: Any, primitive: Primitive) -> np.ndarray[Any, Any]:
-    """The result of `evaluate` as an array; results that own their memory are contiguous.
+    """Return the result of `evaluate` as an array; results that own their memory are contiguous.
 
-    It does in every mode, so that a reshape of it is a view in all of them or in none.
+    The rule holds in every mode, so that a reshape of the result is a view in all modes or in none.
     """
     if type(value) is not np.ndarray:
         return np.asarray(value)
@@ -119,7 +119,7 @@ def settled(value: Any, primitive: Primitive) -> np.ndarray[Any, Any]:
 def explained(
     error: Exception, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]
 ) -> Exception:
-    """The error that a user sees when an evaluation failed; NumPy's own text is the last resort."""
+    """Return the error that a user sees when an evaluation failed; NumPy's own text is the last resort."""
     for tensor in inputs:
         if isinstance(tensor._value, Node):
             return leaked(tensor)

@@ -5,9 +5,9 @@
                       ├── no ──► linear itself
                       └── yes ─► handler.call(linear itself, (x, w), {})
 
-An interpreter is asked about primitives, and so cannot tell the exponential of a `softmax` from that of a loss. All
-that is below a handler (recording, gradients, passes, kernels) sees only what it calls, as with PyTorch's function
-modes. The handler belongs to the thread; a recording begins with one of its own (`Handler.again`).
+An interpreter is asked about primitives, and so cannot tell the exponential of a `softmax` from that of a loss. The
+levels below a handler (recording, gradients, passes, kernels) see only what it calls, as with PyTorch's function
+modes. The handler belongs to the thread; a recording begins with its own (`Handler.again`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HANDLED: dict[str, Callable[..., Any]] = {}
 
 
 def handled(function: F) -> F:
-    """Mark a function as one that the thread's handler is asked about."""
+    """Mark a function, so that the thread's handler decides how it is called."""
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
@@ -38,7 +38,7 @@ def handled(function: F) -> F:
 
 
 def current_handler() -> Handler | None:
-    """Return the handler of this thread, if there is one."""
+    """Return the handler of this thread, or None."""
     return thread.handler
 
 

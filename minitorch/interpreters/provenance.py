@@ -10,13 +10,13 @@ from ..tensor import Tensor
 
 
 class Trace:
-    """The token of one recording. Its nodes carry it, so that a node that escaped can be recognised.
+    """The token of one recording. Its nodes carry it, so that an escaped node can be recognised.
 
     Attributes:
         name: of the recorded program.
         is_definition: whether it defines the graph of a Session.
         defers: whether it computes pending values when one is needed (`lazy`).
-        thread: the thread that records it now; None when nobody does.
+        thread: the thread that records it now, or None.
     """
 
     __slots__ = ("__weakref__", "defers", "is_definition", "name", "thread")
@@ -29,7 +29,7 @@ class Trace:
 
 
 def leaked(tensor: Tensor) -> TracingError:
-    """The error for a tensor of another recording."""
+    """Return the error for a tensor of another recording."""
     node = tensor._value
     if isinstance(node.trace, Trace) and node.trace.is_definition:
         return TracingError(
@@ -76,7 +76,7 @@ def leaked(tensor: Tensor) -> TracingError:
 
 
 def origins(node: Node) -> list[Node]:
-    """The inputs of the graph that a node depends on, in the order in which they are found."""
+    """Return the inputs of the graph that a node depends on, in the order in which they are found."""
     seen, found, pending = {id(node)}, [], [node]
     while pending:
         at = pending.pop()
@@ -90,7 +90,7 @@ def origins(node: Node) -> list[Node]:
 
 
 def made_by(node: Node) -> str:
-    """The origin of a node, for messages: ``the input `x` ``, or ``made by mul at train.py:3 from `x`, `w` ``."""
+    """Return a node's origin, for messages: ``the input `x` ``, or ``made by mul at train.py:3 from `x`, `w` ``."""
     if node.primitive is INPUT:
         return f"the input `{node.params['name']}`, given at {node.source}"
     made = f"made by {node.primitive.name} at {node.source}"
@@ -98,7 +98,7 @@ def made_by(node: Node) -> str:
 
 
 def origins_text(node: Node, most: int = 3) -> str:
-    """The inputs that a node depends on, as text."""
+    """Return the inputs that a node depends on, as text."""
     names = [f"`{origin.params['name']}`" for origin in origins(node)]
     if not names:
         return "no input (it is made inside the graph)"

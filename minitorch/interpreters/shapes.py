@@ -1,4 +1,4 @@
-"""The shape rule of broadcasting, which is NumPy's."""
+"""The shape rule of broadcasting, as in NumPy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..tensor import Tensor
 
 
 def common_shape(tensors: tuple[Tensor, ...], name: str = "") -> Shape:
-    """The common shape of tensors by NumPy's broadcasting rule; `name` is the operation's, for the error.
+    """Return the common shape of tensors by NumPy's broadcasting rule; `name` is the operation's, for the error.
 
     Raises:
         ShapeError: naming every operand (``MT201``).

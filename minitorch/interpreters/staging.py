@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def not_copied(what: str) -> TypeError:
-    """The error for a copy or a pickle of a part of a recording."""
+    """Return the error for a copy or a pickle of a part of a recording."""
     return TypeError(
         f"{what} cannot be copied or pickled: it belongs to tensors that have no values yet; copy what is computed, or "
         "record it again; mt.Session(graph).freeze(fetches) gives a program that can be pickled"
@@ -54,7 +54,7 @@ class Captured:
 
 
 class Span(NamedTuple):
-    """A part of a recording: the nodes from one to another, and the tape's entries that were made meanwhile.
+    """A part of a recording: a range of nodes, and the tape entries made meanwhile.
 
     Attributes:
         what: the module that was called; of a gradient rule, the serial number of the entry whose rule it is.
@@ -83,10 +83,10 @@ class Callback:
 
 
 class Staging:
-    """Records each operation as a node, and computes nothing.
+    """The interpreter that records each operation as a node, and computes nothing.
 
-    Concrete tensors that are met on the way become inputs of the graph (`captured`): their values are read when the
-    graph runs. In-place writes to them change `Captured.node`, and are written back after each run.
+    Concrete tensors used on the way become inputs of the graph (`captured`): their values are read when the graph
+    runs. In-place writes to them change `Captured.node`, and are written back after each run.
 
     Args:
         name: of the recorded program, for messages (e.g. the function's name).
@@ -129,7 +129,7 @@ class Staging:
     # Inputs ---------------------------------------------------------------------------------------------
 
     def input(self, spec: Spec, name: str, source: Source | None = None) -> Node:
-        """A new input of the graph; the name is made one that a listing can show, and unique."""
+        """Add an input to the graph; its name is made unique and fit for a listing."""
         name = as_input_name(name)
         unique, count = name, 1
         while unique in self.taken_names:
@@ -139,7 +139,7 @@ class Staging:
         return Node(INPUT, (), {"name": unique}, spec, source or user_source(), self.trace)
 
     def name_of(self, tensor: Tensor) -> str:
-        """The name of a concrete tensor in messages and listings."""
+        """Return the name of a concrete tensor in messages and listings."""
         known = self.captured.get(id(tensor))
         if known is not None:
             return str(known.input.params["name"])
@@ -148,7 +148,7 @@ class Staging:
         return self.names.get(id(tensor), f"captured{len(self.captured)}")
 
     def capture(self, tensor: Tensor) -> Captured:
-        """The input that stands for a concrete tensor.
+        """Return the input that stands for a concrete tensor.
 
         Raises:
             TracingError: if it shares memory with one that was written (``MT109``).
@@ -165,13 +165,13 @@ class Staging:
         return known
 
     def _neighbours(self, tensor: Tensor) -> Iterator[Captured]:
-        """Captured tensors that share memory with a tensor, and are no views of the same root."""
+        """Return the captured tensors that share memory with a tensor and are no views of the same root."""
         for other in self.memory.get(memory_owner(tensor._value), ()):
             if other.tensor._root is not tensor._root and may_share(other.tensor._value, tensor._value):
                 yield other
 
     def aliased(self, written: Captured, other: Captured) -> TracingError:
-        """The error for a write to one of two tensors over one memory."""
+        """Return the error for a write to one of two tensors over one memory."""
         names = [f"`{item.input.params['name']}` ({item.tensor.spec})" for item in (written, other)]
         return TracingError(
             "MT109",
@@ -183,7 +183,7 @@ class Staging:
         )
 
     def node_of(self, tensor: Tensor) -> Node:
-        """The node of a tensor's value at this point of the program."""
+        """Return the node of a tensor's value at this point of the program."""
         view = tensor._view
         value = tensor._value
         if not isinstance(value, Node):
@@ -204,9 +204,9 @@ class Staging:
         return root._value if isinstance(root._value, Node) else self.capture(root).node
 
     def _view_again(self, tensor: Tensor) -> Node:
-        """A view whose root was written in place since: apply its movements to the root's present value.
+        """Recompute a view whose root was written in place since: apply its movements to the root's present value.
 
-        The views on the way are renewed with it, so that after a write each view is made again once.
+        The views on the way are renewed too, so that each view is made again only once after a write.
         """
         root = self._root_node(tensor._root)
         stale: list[tuple[Tensor, View]] = []
@@ -224,7 +224,7 @@ class Staging:
         return node
 
     def _up_to_date(self, tensor: Tensor, view: View, root: Node) -> Node | None:
-        """The node of a view that shows the root's present value, if there is one."""
+        """Return the node of a view that shows the root's present value, or None."""
         if isinstance(tensor._value, Node):
             return tensor._value if view.stamp is root else None
         _, stamp, node = self.renewed.get(id(tensor), (None, None, None))
@@ -252,7 +252,7 @@ class Staging:
         return node
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A constant of no dimensions, as a node; an option that is a traced number becomes its own node."""
+        """Return a constant of no dimensions as a node; a traced number given as an option becomes its own node."""
         given: Any = value
         if isinstance(given, Tensor):
             return PRIMITIVES["cast"](PRIMITIVES["reshape"](given, shape=()) if given.shape else given, dtype=dtype)
@@ -274,7 +274,7 @@ class Staging:
     # In-place writes ------------------------------------------------------------------------------------
 
     def written(self, tensor: Tensor) -> Tensor:
-        """The target of an in-place write to a tensor: the tensor, unless it stands for another one."""
+        """Return the target of an in-place write to a tensor: the tensor itself, or the one it stands for."""
         return tensor
 
     def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
@@ -311,7 +311,7 @@ class Staging:
     # Values -----------------------------------------------------------------------------------------------
 
     def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
-        """The value of a tensor, for `bool(x)`, `x.item()`, `x.numpy()` and the like: not known while recording.
+        """Return the value of a tensor, for `bool(x)`, `x.item()`, `x.numpy()` and so on: unknown while recording.
 
         Raises:
             TracedValueError: always here; a deferring recording overrides this and computes what is pending.
@@ -329,7 +329,7 @@ class Staging:
     # Gradients stored on tensors outside ----------------------------------------------------------------
 
     def grad_of(self, tensor: Tensor) -> Tensor | None:
-        """What ``tensor.grad`` is at this point of the program; reading it makes the trace depend on it."""
+        """Return ``tensor.grad`` at this point of the program; reading it makes the trace depend on it."""
         known = self.grads.get(id(tensor))
         if known is not None:
             return known[1]
@@ -344,7 +344,7 @@ class Staging:
         return grad
 
     def set_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
-        """Assign ``tensor.grad``; for a tensor from outside it is noted, and carried out after each run."""
+        """Assign ``tensor.grad``; for a tensor from outside, note the assignment and carry it out after each run."""
         if isinstance(tensor._value, Node) and id(tensor) not in self.arguments:
             tensor._grad = grad
         else:

@@ -23,16 +23,16 @@ Handle = Callable[[Tensor, Node], Tensor]
 
 
 class Interpreter(Protocol):
-    """Decide when a primitive is computed; one of a stack, in which each handles a call or passes it on to the next.
+    """An interpreter, which decides when a primitive is computed; on a stack, each handles a call or passes it on.
 
     At the bottom are `Eager`, which computes, or `Staging`, which records; a `Layer` is on top of another interpreter.
 
     Attributes:
-        recording: the recording that is made here or below, if any.
-        watcher: who is told what compiled code does: the topmost `Watcher` here or below, if any.
+        recording: the recording under way here or below, if any.
+        watcher: the topmost `Watcher` here or below, if any; it is told what compiled code does.
         call: called with a compiled function and its arguments in place of running it; None if it simply runs.
         called: called with a module and the function that runs it; None if it simply runs.
-        operands: called with a primitive and its inputs before the tape sees them; gives others in their place.
+        operands: called with a primitive and its inputs before the tape sees them; returns inputs to use instead.
     """
 
     @property
@@ -80,7 +80,7 @@ class Handler(Protocol):
 
     @property
     def key(self) -> Hashable:
-        """Equal for handlers under which a function is recorded alike."""
+        """The cache key, equal for handlers under which a function is recorded alike."""
         ...
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -116,12 +116,12 @@ thread = _ThreadState()
 
 
 def current() -> Interpreter:
-    """The interpreter of this thread."""
+    """Return the interpreter of this thread."""
     return thread.interpreter
 
 
 def current_staging() -> Staging | None:
-    """The recording that is under way in this thread, if there is one."""
+    """Return the recording under way in this thread, or None."""
     return thread.interpreter.recording
 
 
@@ -154,7 +154,7 @@ def run_silently(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are being recorded for `backward` in this thread."""
+    """Return whether operations are being recorded for `backward` in this thread."""
     return thread.grad_enabled
 
 

@@ -18,7 +18,7 @@ from ..tensor import Remote, Tensor, View
 
 
 def memory_owner(array: np.ndarray[Any, Any]) -> int:
-    """A number that arrays share if they may share memory: the id of the object that owns it."""
+    """Return the id of the object that owns an array's memory; arrays that may share memory have the same one."""
     owner: Any = array
     while True:
         lender = owner.base if isinstance(owner, np.ndarray) else owner.obj if isinstance(owner, memoryview) else None
@@ -28,31 +28,31 @@ def memory_owner(array: np.ndarray[Any, Any]) -> int:
 
 
 def may_share(one: Any, other: Any) -> bool:
-    """Whether two values may share memory; on a device a value shares its memory with nothing but itself."""
+    """Return whether two values may share memory; on a device a value shares memory only with itself."""
     return one is other or bool(type(one) is type(other) is np.ndarray and np.may_share_memory(one, other))
 
 
 def shares_memory(base: np.ndarray[Any, Any], result: np.ndarray[Any, Any]) -> bool:
-    """Whether a movement gave a view. A reshape is a copy where no strides make it a view."""
+    """Return whether a movement gave a view. A reshape is a copy where no strides make it a view."""
     return result.base is base or (base.base is not None and result.base is base.base)
 
 
 def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """An array with the strides of a recorded tensor; its elements do not exist, and are never read.
+    """Return an array with the strides of a recorded tensor; its elements do not exist, and are never read.
 
-    Each view keeps its own, so that a long chain of them is gone through once.
+    Each view keeps its layout, so that a long chain of views is walked once.
     """
     missing: list[View] = []
     while isinstance(tensor._value, Node) and (view := tensor._view) is not None and view.layout is None:
         missing.append(view)
         tensor = view.base
-    if isinstance(tensor._value, (Node, Remote)):  # all that lies elsewhere is contiguous
+    if isinstance(tensor._value, (Node, Remote)):  # values outside NumPy are contiguous
         known = tensor._view.layout if tensor._view is not None else None
         memory = _layout_of_root(tensor) if known is None else known
     else:
         memory = tensor._value
     for view in reversed(missing):
-        if view.primitive.kind == "movement":  # other bits lie where the bits did
+        if view.primitive.kind == "movement":  # a bitcast keeps the strides
             params = {name: hint_of(value) for name, value in view.params.items()}
             memory = view.primitive.evaluate(memory, **params)
         view.layout = memory
@@ -60,20 +60,20 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _layout_of_root(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """The strides of a tensor with memory of its own: an argument's as given, a computed one's contiguous."""
+    """Return the layout of a tensor that owns its memory: an argument's as given, a computed one's contiguous."""
     given = _given_layout(tensor)
     return _with_strides(tensor.shape, _in_order(tensor.shape) if given is None else given.strides)
 
 
 def is_contiguous(tensor: Tensor) -> bool:
-    """Whether the elements of a tensor, recorded or not, are contiguous in memory."""
+    """Return whether the elements of a tensor, recorded or not, are contiguous in memory."""
     if (given := _given_layout(tensor)) is not None:
         given.matters = True
     return bool(layout_of(tensor).flags.c_contiguous)
 
 
 def reshape_is_view(tensor: Tensor, shape: Shape) -> bool:
-    """Whether a reshape of a tensor, recorded or not, is a view of its memory, and not a copy."""
+    """Return whether a reshape of a tensor, recorded or not, is a view of its memory, not a copy."""
     given = _given_layout(tensor)
     if given is not None and not given.matters:
         given.matters = not _reshapes_in_place(_with_strides(tensor.shape, _apart(tensor.shape)), shape)
@@ -100,7 +100,7 @@ class ArgumentLayout:
 
     Attributes:
         visible: its `visible_strides`.
-        strides: some that look like them.
+        strides: strides that views cannot tell from the argument's.
         matters: whether the recording depends on them.
     """
 
@@ -113,7 +113,7 @@ class ArgumentLayout:
 
 
 def visible_strides(array: np.ndarray[Any, Any]) -> Shape | None:
-    """An array's strides in elements, as far as views can tell them from others; None if contiguous.
+    """Return an array's strides in elements, as far as views can tell them from others; None if contiguous.
 
     Views tell strides apart by the dimensions that a reshape can join without a copy: those where one step of the outer
     one is as far as all steps of the inner one. An outer dimension that no slice of the inner ones can reach is the
@@ -130,7 +130,7 @@ def visible_strides(array: np.ndarray[Any, Any]) -> Shape | None:
 
 
 def layout_text(visible: Shape | None) -> str:
-    """A layout as text.
+    """Return a layout as text.
 
     Example:
         >>> layout_text(None), layout_text((1, 3))
@@ -141,7 +141,7 @@ def layout_text(visible: Shape | None) -> str:
 
 @lru_cache(maxsize=4096)
 def _visible(shape: Shape, strides: Shape, itemsize: int) -> Shape:
-    """The smallest strides that no view can tell from the given ones, from the innermost dimension out.
+    """Return the smallest strides that no view can tell from the given ones, from the innermost dimension out.
 
     A dimension of a view has n >= 2 elements that are s apart, and lies within the span of the dimensions that it was
     taken from: (n - 1) * s <= span, so n * s <= 2 * span. No stride beyond that is ever joined with it. A dimension of
@@ -149,8 +149,8 @@ def _visible(shape: Shape, strides: Shape, itemsize: int) -> Shape:
     """
     moving = [axis for axis, length in enumerate(shape) if length > 1 and strides[axis]]
     found = [0] * len(shape)
-    unit, span = 0, 0  # of the present group: its smallest stride; of all dimensions so far: the bytes that they span
-    new_unit, new_span = 1, 0  # the same for the strides that are found, in elements
+    unit, span = 0, 0  # the group's smallest stride; the bytes that all dimensions so far span
+    new_unit, new_span = 1, 0  # the same for the strides found, in elements
     for axis in sorted(moving, key=lambda axis: abs(strides[axis])):
         stride, steps = abs(strides[axis]), shape[axis] - 1
         if not unit:
@@ -166,12 +166,12 @@ def _visible(shape: Shape, strides: Shape, itemsize: int) -> Shape:
 
 
 def _in_order(shape: Shape) -> Shape:
-    """The strides of a contiguous array, in elements."""
+    """Return the strides of a contiguous array, in elements."""
     return tuple([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])
 
 
 def _apart(shape: Shape) -> Shape:
-    """Strides of which no two dimensions can be joined, in any order."""
+    """Return strides with which no two dimensions can be joined, in any order."""
     return tuple([math.prod([2 * length for length in shape[axis + 1 :]]) for axis in range(len(shape))])
 
 

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Layer(Base):  # type: ignore[misc]
-    """An interpreter that passes everything on to the one below it; subclasses override what they are for.
+    """An interpreter that passes everything on to the one below it, unless a subclass overrides it.
 
     Attributes:
         below: that interpreter, while the layer is on top of it.
@@ -39,8 +39,8 @@ for _name in vars(Interpreter):
 class Watcher(Layer):
     """A layer that is told of every value, in eager mode and in compiled code; its own methods do nothing.
 
-    Compiled code asks for the thread's watcher. For one of values, it runs node by node, or kernel by kernel with the
-    values inside a suspected kernel computed again; for one of times, kernel by kernel.
+    Compiled code looks up the thread's watcher. For a watcher of values, it runs node by node, or kernel by kernel and
+    recomputes the values inside a suspected kernel; for a watcher of times, kernel by kernel.
 
     Attributes:
         name: as the user wrote it, for messages.
@@ -62,14 +62,14 @@ class Watcher(Layer):
         return output
 
     def computed(self, primitive: Primitive, operands: Sequence[Array], value: Array, source: Source | None) -> None:
-        """A value was computed, which the user asked for in a line."""
+        """Be told that a value was computed, for a line of the user's."""
 
     def suspects(self, array: Array) -> bool:
-        """Whether to be told the values inside a compiled kernel that has this result."""
+        """Return whether to be told the values inside a compiled kernel with this result."""
         return True
 
     def ran(self, begin: int, kind: str, what: Any) -> None:
-        """Something ran from `begin`, in nanoseconds, until now.
+        """Be told that something ran from `begin`, in nanoseconds, until now.
 
         Args:
             kind: ``"node"`` of a graph that NumPy runs, or ``"kernel"`` of compiled code; around these ``"call"`` of a
@@ -78,7 +78,7 @@ class Watcher(Layer):
         """
 
     def made(self, array: Array) -> None:
-        """Compiled code has allocated an array."""
+        """Be told that compiled code has allocated an array."""
 
     @contextmanager
     def span(self, kind: str, what: Any) -> Iterator[None]:
@@ -142,9 +142,9 @@ def observing(look: Callable[..., None]) -> AbstractContextManager[None]:
 
 
 def for_one_line(function: F) -> F:
-    """Look up the user's line once for all calls of a function that are made on behalf of that line.
+    """Look up the user's line once for all calls of a function made on behalf of that line.
 
-    The function must be this package's, and call nothing of the user's, which has lines of its own.
+    The function must be this package's, and must not call the user's functions, which have their own lines.
     """
     if type(thread.interpreter) is Eager:  # which needs no lines
         return function
@@ -161,11 +161,11 @@ def for_one_line(function: F) -> F:
 
 
 def current_watcher() -> Watcher | None:
-    """The watcher of what this thread computes, for whoever runs compiled code."""
+    """Return this thread's watcher, or None, for runners of compiled code."""
     return thread.eager.watcher
 
 
 def span(kind: str, what: Any) -> AbstractContextManager[None]:
-    """Tell this thread's watcher, if there is one, how long a `with` block runs: see `Watcher.ran`."""
+    """Tell this thread's watcher, if any, how long a `with` block runs: see `Watcher.ran`."""
     watcher = thread.eager.watcher
     return nullcontext() if watcher is None else watcher.span(kind, what)
