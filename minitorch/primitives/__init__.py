@@ -1,9 +1,9 @@
-"""All that can be computed: one declaration per primitive, with shape rule, NumPy evaluation and gradient.
+"""Primitives: one declaration per operation, with shape rule, NumPy evaluation and gradient.
 
 `PRIMITIVES` is the table, by name; printing this module lists it, ``len`` counts it. Everything a user calls is a
-composition of its rows (`minitorch.functional`, `minitorch.nn`), which is why a backend or a pass has to know these,
-and nothing else. Gradient rules are written as calls of primitives, and a call is a `bind`: that is why primitives
-are declared below the interpreters.
+composition of its rows (`minitorch.functional`, `minitorch.nn`), so a backend or a pass has to know only these.
+Gradient rules are written as calls of primitives, and a call is a `bind`, so primitives are declared below the
+interpreters.
 """
 
 import sys
@@ -67,7 +67,7 @@ __all__ = [
 
 
 class _Listing(ModuleType):
-    """This module, when it is looked at: the table of primitives."""
+    """The class of this module, which shows it as the table of primitives."""
 
     def __len__(self) -> int:
         return len(PRIMITIVES)

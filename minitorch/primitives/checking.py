@@ -1,8 +1,8 @@
-"""The primitive `check`, by which a composition says which values it takes: an element out of range is an error.
+"""`check`: the primitive with which a composition restricts its values; an element out of range is an error.
 
-It gives its operand, and stands in its place, so that the error is raised in every mode: compiled kernels note such an
-element as they note an index out of range, and NumPy then says which one it is (`minitorch.backends.interpret`). A
-value that nothing needs is not computed, and not checked.
+Its result is its operand, so the error is raised in every mode: compiled kernels note such an element as they note an
+index out of range, and NumPy then says which one it is (`minitorch.backends.interpret`). An unused value is not
+computed, and not checked.
 """
 
 from __future__ import annotations

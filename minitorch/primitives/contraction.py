@@ -53,9 +53,10 @@ def _infer_dot(a: Spec, b: Spec, *, dtype: DType) -> Spec:
 
 
 def _evaluate_dot(a: Array, b: Array, *, dtype: DType) -> Array:
-    """16-bit floats are multiplied and summed in float32, everything else in the result's type.
+    """Multiply and sum 16-bit floats in float32, everything else in the result's type.
 
-    Integers are exact: in floats where no sum can leave the whole numbers that these hold, since BLAS has no integers.
+    Integers are exact. BLAS has no integers, so they are multiplied as floats where every sum is a whole number that
+    the float type holds.
     """
     exact = _exact_float(a, b)
     if exact is not None and not dtype.is_floating_point:
@@ -67,9 +68,9 @@ def _evaluate_dot(a: Array, b: Array, *, dtype: DType) -> Array:
 
 
 def _exact_float(a: Array, b: Array) -> type[np.floating[Any]] | None:
-    """The float type in which all sums of products of two integer arrays are exact, whatever is in them.
+    """Return the float type in which all sums of products of two integer arrays are exact, whatever they hold.
 
-    float32 holds the whole numbers up to 2**24, float64 those up to 2**53. The bound is that of the types: a sum of k
+    float32 holds the whole numbers up to 2**24, float64 those up to 2**53. The types give the bound: a sum of k
     products of uint8 and int8 is at most k * 255 * 128, so float32 does for k up to 514, float64 for any k. None if no
     float is sure to be exact.
     """
@@ -83,7 +84,7 @@ def _exact_float(a: Array, b: Array) -> type[np.floating[Any]] | None:
 
 
 def transposed(x: Tensor) -> Tensor:
-    """The last two dimensions exchanged."""
+    """Exchange the last two dimensions."""
     return permute(x, dims=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 

@@ -1,4 +1,4 @@
-"""How a primitive is declared: once, in one place, as a row of `PRIMITIVES`."""
+"""The declaration of primitives: each once, in one place, as a row of `PRIMITIVES`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def declare(name: str, kind: str, infer: Any, evaluate: Any, **fields: Any) -> P
 
 
 def axis_error(name: str, dims: Any, spec: Spec) -> ShapeError:
-    """The error for dimensions that a primitive's operand does not have.
+    """Return the error for dimensions that a primitive's operand does not have.
 
     Args:
         dims: one, some, or words that follow "no dimension".

@@ -2,8 +2,8 @@
 
 A unary row is ``name, NumPy function, gradient``, a binary row the same with two operands. In the rules `g` is the
 cotangent (the derivative of the loss by the output), `y` the output, `x` (or `a`, `b`) the inputs. They are written
-with the primitives above them, so that eager executes them, a trace records them, and second derivatives come for
-nothing.
+with the primitives above them, so that eager executes them, a trace records them, and second derivatives need no
+other rules.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ ANY = ("bool", "int", "float")
 
 
 def scalar(value: float, like: Tensor) -> Tensor:
-    """A 0-dimensional constant of the same type as another tensor; operands broadcast against it."""
+    """Return a 0-dimensional constant of the same type as another tensor; operands broadcast against it."""
     return number(value, like.dtype)
 
 
-# How a result's type follows from the operands'. -----------------------------------------------------------
+# The type of a result, inferred from the operands'. --------------------------------------------------------
 
 
 def _check(name: str, accepts: tuple[str, ...], specs: tuple[Spec, ...]) -> Spec:
-    """Operands of an elementwise primitive have one shape and one type, of an accepted category."""
+    """Check that the operands of an elementwise primitive have one shape and one type, of an accepted category."""
     first = specs[0]
     for spec in specs[1:]:
         if spec.shape != first.shape:
@@ -65,7 +65,7 @@ def _check(name: str, accepts: tuple[str, ...], specs: tuple[Spec, ...]) -> Spec
 
 
 def _refused(accepts: tuple[str, ...]) -> str:
-    """The kinds of NumPy types that are of none of these categories."""
+    """Return the kinds of NumPy types outside these categories."""
     return "".join(
         kinds for category, kinds in (("bool", "b"), ("int", "iu"), ("float", "fV")) if category not in accepts
     )
@@ -102,7 +102,7 @@ def binary(
 
 
 def _function(name: str, evaluate: Any, ulp: float, rule: Any, **fields: Any) -> Primitive:
-    """A transcendental function (a square root counts as one), which compiled code approximates within `ulp`."""
+    """Declare a transcendental function (or square root), which compiled code approximates within `ulp`."""
     fields.setdefault("element", f"np.{name}({{}})")
     return unary(name, evaluate, FLOATS, rule, work="function", ulp=ulp, **fields)
 
@@ -236,7 +236,7 @@ def _sign(x: Tensor) -> Tensor:
 
 
 def _zero(g: Tensor, y: Tensor, *inputs: Tensor) -> Tensor:
-    """No slope: 0 even where the cotangent is NaN or infinite."""
+    """Return the gradient of a flat function: 0 even where the cotangent is NaN or infinite."""
     return PRIMITIVES["constant"](value=0, shape=g.shape, dtype=g.dtype)
 
 
@@ -303,7 +303,7 @@ shift_right: Primitive = binary(
 
 
 def _half_of_tie(g: Tensor, mine: Tensor, other: Tensor) -> Tensor:
-    """The cotangent of the larger operand; two equal ones share it, and with a NaN both have it, as in PyTorch."""
+    """Return the cotangent of the larger operand; equal ones share it, with a NaN both have it, as in PyTorch."""
     kept = where(equal(mine, other), mul(g, scalar(0.5, g)), g)
     return where(less(mine, other), scalar(0, g), kept)
 
@@ -360,7 +360,7 @@ power: Primitive = binary(
 
 
 def _squared_length(a: Tensor, b: Tensor) -> Tensor:
-    """The divisor of the gradient of an angle; 1 at (0, 0), which has none: so the gradient there is 0."""
+    """Return the divisor of the gradient of an angle; 1 at (0, 0), so that the gradient there is 0."""
     square = add(mul(a, a), mul(b, b))
     return where(equal(square, scalar(0, square)), scalar(1, square), square)
 

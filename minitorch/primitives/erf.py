@@ -1,4 +1,4 @@
-"""The error function in NumPy, which has none.
+"""The error function, which NumPy lacks.
 
 float64 goes through Python's `math.erf`, element by element: exact and slow. The shorter types use two polynomials,
 evaluated in float64, which after rounding to float32 are within 1 unit in the last place everywhere. The coefficients
@@ -60,7 +60,7 @@ def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
 
 
 def erf(x: Array) -> Array:
-    """The error function of each element, in the type of `x`."""
+    """Return the error function of each element, in the type of `x`."""
     x = np.asarray(x)
     if x.dtype == np.float64:
         return np.asarray(_exact(x), dtype=np.float64)

@@ -1,8 +1,8 @@
-"""Movement primitives: elements change their place, none is computed.
+"""Movement primitives: they move elements, and compute none.
 
 Each is index algebra: the element at some index of the result is the element at another index of the input. Eager
 makes most of them NumPy views; a compiler needs no code for them but arithmetic on indices. Only the gradients of
-`expand` and `unfold`, which show an element more than once, have anything to add up.
+`expand` and `unfold`, which show an element more than once, add anything up.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _infer_permute(x: Spec, *, dims: tuple[int, ...]) -> Spec:
 
 
 def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that undoes another one."""
+    """Return the permutation that undoes another one."""
     return tuple(sorted(range(len(dims)), key=dims.__getitem__))
 
 
@@ -82,7 +82,7 @@ def _infer_expand(x: Spec, *, shape: Shape) -> Spec:
 
 
 def _expand_rule(g: Tensor, y: Tensor, x: Tensor, shape: Shape) -> Tensor:
-    """Broadcasting undone: the sum over every dimension that was repeated. There is no other place like it."""
+    """Undo broadcasting: sum over every repeated dimension. No other place does it."""
     new = len(shape) - x.ndim
     dims = tuple(axis for axis, length in enumerate(shape) if axis < new or (x.shape[axis - new] == 1 and length != 1))
     if dims:
@@ -120,12 +120,12 @@ def _infer_slice(x: Spec, *, start: Shape, stop: Shape, step: Shape) -> Spec:
 
 
 def taken(start: int, stop: int, step: int) -> int:
-    """How many elements a slice has; its start is not behind its stop."""
+    """Return how many elements a slice has; its start is not behind its stop."""
     return stop - start if step == 1 else (stop - start + step - 1) // step
 
 
 def _slice_rule(g: Tensor, y: Tensor, x: Tensor, start: Shape, stop: Shape, step: Shape) -> Tensor:
-    """The cotangent at the elements that were taken, zero between and around them."""
+    """Return the cotangent at the elements of the slice, with zeros between and around them."""
     padding = []
     for low, by, taken, length in zip(start, step, y.shape, x.shape, strict=True):
         covered = (taken - 1) * by + 1 if taken else 0
@@ -158,7 +158,7 @@ def _infer_pad(x: Spec, *, padding: Padding, value: float) -> Spec:
 
 
 def _inside(padded: Shape, padding: Padding) -> tuple[Shape, Shape, Shape]:
-    """The bounds of the original elements inside a padded tensor."""
+    """Return the bounds of the original elements inside a padded tensor."""
     start = tuple(smaller(before, length) for (before, _, _), length in zip(padding, padded, strict=True))
     stop = tuple(length - after for (_, after, _), length in zip(padding, padded, strict=True))
     return start, stop, tuple(between + 1 for _, _, between in padding)
@@ -257,7 +257,7 @@ def _infer_unfold(x: Spec, *, dim: int, size: int, step: int, dilation: int) -> 
 
 
 def windows_overlap(length: int, size: int, step: int, dilation: int) -> bool:
-    """Whether an element of a dimension can be in several windows."""
+    """Return whether an element of a dimension can be in several windows."""
     reach = (size - 1) * dilation + 1
     return step < reach and length >= reach + step
 
@@ -273,7 +273,7 @@ def _evaluate_unfold(x: Array, *, dim: int, size: int, step: int, dilation: int)
 
 
 def folded(g: Tensor, x: Tensor, dim: int, size: int, step: int, dilation: int) -> Tensor:
-    """Windows laid over each other and added up, each of the `size` places in the window shifted to where it read."""
+    """Overlay windows and add them up, each of the `size` places in the window shifted to where it read."""
     total: Tensor | None = None
     for place in range(size):
         start = (0,) * (g.ndim - 1) + (place,)
@@ -314,7 +314,7 @@ def _evaluate_diagonal(x: Array, *, offset: int) -> Array:
 
 
 def on_diagonal(values: Tensor, rows: int, columns: int, offset: int) -> Tensor:
-    """Matrices with the elements of the last dimension on a diagonal, and zeros elsewhere."""
+    """Return matrices with the elements of the last dimension on a diagonal, and zeros elsewhere."""
     *batch, length = values.shape
     # In a row, neighbours on the diagonal are columns + 1 apart: pad between them.
     before = (offset if offset >= 0 else -offset * columns) if length else 0

@@ -1,4 +1,4 @@
-"""`argsort`: the one primitive that compares elements with each other. Sorting is argsort and gather."""
+"""`argsort`: the only primitive that compares elements with each other. Sorting is argsort and gather."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _infer_argsort(x: Spec, *, dim: int, descending: bool) -> Spec:
 
 
 def sortable(x: Array) -> Array:
-    """The same numbers in a type that NumPy can sort: of bfloat16 it leaves NaN, and others with it, anywhere."""
+    """Return the same numbers in a type that NumPy can sort: it misplaces NaN and other elements of bfloat16."""
     return x.astype(np.float32) if x.dtype == dtypes.bfloat16.numpy else x
 
 

@@ -1,4 +1,4 @@
-"""Primitives that take dimensions away: sum, max and prod over several, argmax and the running sum over one.
+"""Reductions and scans: sum, max and prod over several dimensions, argmax and running sums and products over one.
 
 `dims` is always a sorted tuple of non-negative ints. The type stays as it is: PyTorch's habit of summing
 small integers in int64 is a `cast` in `minitorch.functional`.
@@ -30,7 +30,7 @@ def _without(x: Spec, dims: tuple[int, ...], name: str) -> Shape:
 
 
 def _back(reduced: Tensor, x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """A reduced value, repeated over the dimensions that were reduced."""
+    """Repeat a reduced value over the dimensions that were reduced."""
     kept = tuple(1 if axis in dims else length for axis, length in enumerate(x.shape))
     return expand(reshape(reduced, shape=kept), shape=x.shape)
 
@@ -60,7 +60,7 @@ def _reduce_sum(x: Array, *, dims: tuple[int, ...]) -> Any:
 
 
 def _summed(x: Array, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """The sum of floats over dims, with an error that grows with the logarithm of the number of rows."""
+    """Return the sum of floats over dims, with an error that grows with the logarithm of the number of rows."""
     if x.ndim == 1 or not x.size or math.prod([x.shape[dim] for dim in dims]) <= 2 * _BLOCK:
         return np.add.reduce(x, axis=dims, dtype=dtype)
     while len(dims) > 1 and dims[-2:] == (x.ndim - 2, x.ndim - 1) and x.flags.c_contiguous:
@@ -79,7 +79,7 @@ def _summed(x: Array, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
 
 
 def _blocks(x: Array, axis: int) -> tuple[Array, Array]:
-    """A view with an axis taken apart into blocks and places in a block, and the elements that are left over."""
+    """Split an axis: return a view with blocks and places in a block, and the elements left over."""
     count = x.shape[axis] // _BLOCK
     before: tuple[Any, ...] = (slice(None),) * axis
     cut = count * _BLOCK
@@ -94,7 +94,7 @@ def _reduce_prod(x: Array, *, dims: tuple[int, ...]) -> Any:
 
 
 def lowest(dtype: dtypes.DType) -> Any:
-    """The number below all others of a type: what a maximum over nothing gives."""
+    """Return the number below all others of a type: the maximum over nothing."""
     if dtype.is_floating_point:
         return -float("inf")
     return False if dtype is dtypes.bool_ else int(np.iinfo(dtype.numpy).min)
@@ -116,7 +116,7 @@ reduce_sum: Primitive = _reduction(
 
 
 def _max_rule(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Equal maxima share the cotangent, as in PyTorch's amax; where the result is NaN, its NaNs do."""
+    """Divide the cotangent among equal maxima, as PyTorch's amax does; where the result is NaN, among the NaNs."""
     hit = bitwise_or(equal(x, _back(y, x, dims)), bitwise_not(equal(x, x)))
     count = reduce_sum(cast(hit, dtype=x.dtype), dims=dims)
     return where(hit, _back(div(g, count), x, dims), scalar(0, x))
@@ -133,14 +133,14 @@ reduce_max: Primitive = _reduction(
 
 
 def _products_of_others(x: Tensor, dim: int) -> Tensor:
-    """For each element, the product of all the others along a dimension, right where some are zero."""
+    """Return for each element the product of all the others along a dimension, right where some are zero."""
     before = cumprod(_shifted(x, dim, 1), dim=dim)
     after = flip(cumprod(_shifted(flip(x, dims=(dim,)), dim, 1), dim=dim), dims=(dim,))
     return mul(before, after)
 
 
 def _shifted(x: Tensor, dim: int, by: int) -> Tensor:
-    """The elements moved on by some places along a dimension, with ones coming in."""
+    """Shift the elements forwards by some places along a dimension, with ones coming in."""
     by = min(by, x.shape[dim])
     edge = tuple(by if axis == dim else length for axis, length in enumerate(x.shape))
     stop = tuple(length - by if axis == dim else length for axis, length in enumerate(x.shape))
@@ -190,7 +190,7 @@ def _cumsum(x: Array, *, dim: int) -> Any:
 
 
 def _running_sum(x: Array, dim: int, dtype: np.dtype[Any]) -> Array:
-    """The running sum of floats: within blocks, and over the blocks' totals, so that errors do not pile up."""
+    """Return the running sum of floats, within blocks and over the blocks' totals, to bound rounding errors."""
     if x.shape[dim] <= 2 * _BLOCK:
         return np.cumsum(x, axis=dim, dtype=dtype)
     result = np.empty(x.shape, dtype)
@@ -227,7 +227,7 @@ def _cumprod(x: Array, *, dim: int) -> Any:
 
 
 def _cumprod_rule(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Tensor:
-    """That of the parallel scan, which is right at zeros (Hillis and Steele, "Data parallel algorithms", 1986).
+    """Differentiate the parallel scan, which is right at zeros (Hillis and Steele, "Data parallel algorithms", 1986).
 
     After the step that multiplies by the products 2**k places back, each element is the product of the last 2**(k+1).
     """
@@ -242,7 +242,7 @@ def _cumprod_rule(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Tensor:
 
 
 def _shifted_back(x: Tensor, dim: int, by: int) -> Tensor:
-    """The elements moved back by some places along a dimension, with zeros coming in."""
+    """Shift the elements back by some places along a dimension, with zeros coming in."""
     by = min(by, x.shape[dim])
     start = tuple(by if axis == dim else 0 for axis in range(x.ndim))
     kept = slice_(x, start=start, stop=x.shape, step=(1,) * x.ndim)

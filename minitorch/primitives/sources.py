@@ -1,4 +1,4 @@
-"""Primitives that make values from nothing: `constant`, `iota`, `random_bits`."""
+"""Primitives that create values: `constant`, `iota`, `random_bits`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .declare import declare
 _MASK = (1 << 64) - 1
 
 
-LARGE = 1 << 12  # bytes; larger arrays begin at a line of the cache, so that no vector lies in two of them
+LARGE = 1 << 12  # bytes; larger arrays begin at a cache line, so that no vector crosses two
 LINE = 64  # bytes of a line
 
 
 def _aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy in C order that begins at a line of the cache."""
+    """Copy an array in C order to memory that begins at a cache line."""
     memory = np.empty(array.nbytes + LINE, np.uint8)
     start = -memory.ctypes.data % LINE
     copy: np.ndarray[Any, Any] = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -41,7 +41,7 @@ class Literal:
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = _aligned(array) if array.nbytes >= LARGE else np.array(array, order="C")
         self.array.flags.writeable = False
-        self._hash: int | None = None  # weights are large: they are not looked through unless somebody asks
+        self._hash: int | None = None  # computed on demand, because weights are large
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
@@ -102,7 +102,7 @@ MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # shift, factor
 
 
 def mix_key(seed: int, draw: int) -> int:
-    """The 64-bit key of one draw: SplitMix64 (Steele, Lea and Flood, 2014) of the seed and the number of the draw."""
+    """Return the 64-bit key of a draw: SplitMix64 (Steele, Lea and Flood, 2014) of the seed and the draw's number."""
     z = (seed + (draw + 1) * GOLDEN) & _MASK
     for bits, factor in MIXING:
         z = ((z ^ (z >> bits)) * factor) & _MASK
@@ -110,7 +110,7 @@ def mix_key(seed: int, draw: int) -> int:
 
 
 def squares(counter: np.ndarray[Any, Any], key: int) -> np.ndarray[Any, Any]:
-    """32 random bits per counter: the generator "Squares" (Widynski, arXiv:2004.06278), four rounds.
+    """Return 32 random bits per counter: the generator "Squares" (Widynski, arXiv:2004.06278), four rounds.
 
     It is counter-based: element `i` depends on the key and on `i` alone, so that any backend can compute any
     element in any order, and get the same bits.
