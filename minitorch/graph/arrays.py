@@ -14,15 +14,15 @@ from .values import Number, number_text
 
 Array = np.ndarray[Any, Any]
 
-SMALL = 16  # elements of a constant that are written out
+SMALL = 16  # the most elements of a constant that is written out
 
 
 def array_text(array: Array) -> str:
-    """The text between the brackets of ``constant(...)``."""
+    """Return the text between the brackets of ``constant(...)``."""
     if 0 < array.size <= SMALL:
         spec = Spec(array.shape, BY_NUMPY[array.dtype])
         numbers = array.reshape(-1).tolist()
-        if Literal(_stored(numbers, spec)) == Literal(array):  # all but the strangest NaNs
+        if Literal(_stored(numbers, spec)) == Literal(array):  # false for NaNs with unusual bits
             return _nested([number_text(each, spec.dtype) for each in numbers], array.shape)
     return f'base64="{base64.b64encode(_little_endian(array).tobytes()).decode()}"'
 
@@ -34,7 +34,7 @@ def _nested(texts: list[str], shape: Shape) -> str:
 
 
 def from_base64(text: object, spec: Spec) -> Array:
-    """The array that a listing has as base64.
+    """Return the array that a listing has as base64.
 
     Raises:
         ValueError: if it is not that of an array of this shape and type.
@@ -50,7 +50,7 @@ def from_base64(text: object, spec: Spec) -> Array:
 
 
 def from_nested(value: object, spec: Spec) -> Array:
-    """The array that a listing has as nested tuples of numbers.
+    """Return the array that a listing has as nested tuples of numbers.
 
     Raises:
         ValueError: if they are not nested as the shape says, or not of the type.
@@ -67,7 +67,7 @@ def from_nested(value: object, spec: Spec) -> Array:
 
 
 def _stored(numbers: list[Number], spec: Spec) -> Array:
-    """An array of these elements, with one canonical NaN."""
+    """Return an array of these elements, with one canonical NaN."""
     elements = [stored(each, spec.dtype) for each in numbers]
     wide = np.dtype(np.float64) if spec.dtype.is_floating_point else spec.dtype.numpy
     with np.errstate(all="ignore"):
@@ -75,5 +75,5 @@ def _stored(numbers: list[Number], spec: Spec) -> Array:
 
 
 def _little_endian(array: Array) -> Array:
-    """The array in little-endian byte order, whatever the machine's is."""
+    """Return the array in little-endian byte order, whatever the machine's is."""
     return array if np.little_endian else array.byteswap()

@@ -14,7 +14,7 @@ from .values import Number
 
 
 def apply(primitive: Primitive, *inputs: Node, source: Source | None = None, **params: Any) -> Node:
-    """A node that applies a primitive to nodes.
+    """Make a node that applies a primitive to nodes.
 
     Raises:
         ShapeError, DTypeError: if the inputs do not fit the primitive.
@@ -30,7 +30,7 @@ def apply(primitive: Primitive, *inputs: Node, source: Source | None = None, **p
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same operation on other inputs; the node itself if they are the same ones."""
+    """Apply the same operation to other inputs; return the node itself if they are the same."""
     if all(map(_is, inputs, node.inputs)):
         return node
     same_specs = all(new.spec == old.spec for new, old in zip(inputs, node.inputs, strict=True))
@@ -43,12 +43,12 @@ def _is(a: object, b: object) -> bool:
 
 
 def input_node(name: str, spec: Spec, source: Source | None = None) -> Node:
-    """An input of a graph."""
+    """Make an input of a graph."""
     return Node(INPUT, (), {"name": name}, spec, source)
 
 
 def literal(value: Number | np.ndarray[Any, Any], spec: Spec | None = None, source: Source | None = None) -> Node:
-    """A constant: one number in every element of `spec`, or an array (whose `spec` need not be given).
+    """Make a constant: one number in every element of `spec`, or an array (whose `spec` need not be given).
 
     Raises:
         OverflowError, ValueError: for a number that an integer type cannot hold.
@@ -67,7 +67,7 @@ def literal(value: Number | np.ndarray[Any, Any], spec: Spec | None = None, sour
 
 
 def topological_order(outputs: Iterable[Node], known: Container[Node] = ()) -> list[Node]:
-    """A topological order of the nodes that the outputs depend on, without `known` nodes and what only they need.
+    """Return the nodes that the outputs depend on in topological order, without `known` nodes and those only they need.
 
     The order is that of a depth-first walk, inputs from left to right: the same for the same graph, always.
     """

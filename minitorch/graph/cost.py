@@ -80,7 +80,7 @@ def _of_input(node: Node) -> int:
 
 
 def _of_contraction(node: Node) -> int:
-    """Two FLOPs, a multiplication and an addition, for each point of the iteration space."""
+    """Count two FLOPs, a multiplication and an addition, for each point of the iteration space."""
     lowered = node.params.get("lengths")  # of a contraction over named dimensions
     return 2 * math.prod((*node.shape, node.inputs[0].shape[-1]) if lowered is None else lowered)
 
@@ -116,17 +116,17 @@ FLOPS: dict[str, Callable[[Node], int]] = {  # by kind of the primitive
 
 
 def flops(node: Node) -> int:
-    """Arithmetic of one node, transcendental functions apart."""
+    """Count the arithmetic of one node, without transcendental functions."""
     return FLOPS[node.primitive.kind](node) if node.primitive.work in ("arithmetic", "division") else 0
 
 
 def transcendentals(node: Node) -> int:
-    """Elements of one node that take a transcendental function."""
+    """Count the elements of one node that take a transcendental function."""
     return node.spec.size if node.primitive.work == "function" else 0
 
 
 def memory_roots(graph: Graph) -> dict[Node, Node]:
-    """For every node of a graph, the one whose memory holds it: the base of a view, or the node itself."""
+    """Map every node of a graph to the one whose memory holds it: the base of a view, or the node itself."""
     roots: dict[Node, Node] = {node: node for node in graph.inputs}
     for node in graph.nodes:
         roots[node] = roots[node.inputs[0]] if node.primitive.is_view else node
@@ -134,7 +134,7 @@ def memory_roots(graph: Graph) -> dict[Node, Node]:
 
 
 def costs(graph: Graph) -> dict[Node, tuple[int, int, int, int]]:
-    """Bytes read, bytes written, FLOPs and transcendentals of every operation of a graph. Constants are left out."""
+    """Return bytes read and written, FLOPs and transcendentals of every operation of a graph except constants."""
     # Bytes that reading a value takes: a view's own, at most those of its base.
     to_read = {node: node.spec.nbytes for node in graph.inputs}
     found = {}
@@ -152,20 +152,20 @@ def costs(graph: Graph) -> dict[Node, tuple[int, int, int, int]]:
 
 
 def count(graph: Graph) -> Cost:
-    """The cost of a graph."""
+    """Return the cost of a graph."""
     found = costs(graph)
     read, written, arithmetic, special = map(sum, zip(*found.values(), strict=True)) if found else (0, 0, 0, 0)
     return Cost(len(found), read, written, arithmetic, special, max(live_bytes(graph).values(), default=always(graph)))
 
 
 def always(graph: Graph) -> int:
-    """Bytes that are alive throughout: inputs and array constants."""
+    """Count the bytes alive throughout: inputs and array constants."""
     constants = (node for node in graph.nodes if node.primitive is constant and not is_splat(node))
     return sum(node.spec.nbytes for node in (*graph.inputs, *constants))
 
 
 def live_bytes(graph: Graph) -> dict[Node, int]:
-    """Bytes alive while each operation runs, in program order; the peak is the largest.
+    """Return the bytes alive while each operation runs, in program order; the peak is the largest.
 
     Example:
         >>> import minitorch as mt
@@ -195,7 +195,7 @@ def live_bytes(graph: Graph) -> dict[Node, int]:
 
 
 def in_units(number: float, unit: str = "") -> str:
-    """A number with an SI prefix, to about three digits.
+    """Return a number with an SI prefix, to about three digits.
 
     Example:
         >>> in_units(999, "B"), in_units(12_345, "B"), in_units(4.2e9)

@@ -1,8 +1,8 @@
 """`Graph`: a program as data. Inputs, nodes in program order, outputs.
 
 A graph computes nothing: backends run it, passes rewrite it. Nodes are immutable and may be shared by several graphs,
-so a pass copies only what it changes. Graphs are walked in loops over `nodes`, which are in topological order, in which
-each comes after its inputs; nothing here recurses, however deep the graph.
+so a pass copies only what it changes. Graphs are walked in loops over `nodes`, which are in topological order: each
+comes after its inputs. Nothing here recurses, however deep the graph.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Graph(Drawable):
     # Identity -------------------------------------------------------------------------------------------
 
     def key(self, names: bool = False) -> Hashable:
-        """Equal for graphs that compute the same thing in the same way, e.g. to find compiled code again.
+        """Return a key that is equal for graphs that compute the same thing in the same way, e.g. for a cache of code.
 
         Sources and the graph's name are left out, and the names of the inputs too unless `names` is set. Literals count
         by their bits. The time is linear in the size of the graph.
@@ -135,11 +135,11 @@ class Graph(Drawable):
         return tuple(rows)
 
     def structurally_equal(self, other: Graph) -> bool:
-        """Whether both listings are the same but for the sources: names of inputs, nodes, their order, outputs."""
+        """Return whether both listings are the same but for sources: names of inputs, nodes, their order, outputs."""
         return self.key(names=True) == other.key(names=True)
 
     def __eq__(self, other: object) -> bool:
-        """Structural equality, so that ``Graph.parse(str(graph)) == graph``; nodes, its parts, are equal by identity.
+        """Compare by structure, so that ``Graph.parse(str(graph)) == graph``; nodes, its parts, compare by identity.
 
         Example:
             >>> text = "graph(x: f32[2]): %0 = neg(x) return %0"
@@ -156,7 +156,7 @@ class Graph(Drawable):
     # Parts and copies -----------------------------------------------------------------------------------
 
     def users(self) -> dict[Node, tuple[Node, ...]]:
-        """For every node, inputs included, the nodes that use it, in program order, each once."""
+        """Map every node, inputs included, to the nodes that use it, in program order, each once."""
         users: dict[Node, dict[Node, None]] = {node: {} for node in (*self.inputs, *self.nodes)}
         for node in self.nodes:
             for operand in node.inputs:
@@ -164,7 +164,7 @@ class Graph(Drawable):
         return {node: tuple(found) for node, found in users.items()}
 
     def subgraph(self, outputs: Iterable[Node], keep_inputs: bool = True) -> Graph:
-        """The nodes that some nodes depend on, in program order, with all inputs or only the needed ones."""
+        """Return the nodes that some nodes depend on, in program order, with all inputs or only the needed ones."""
         outputs = tuple(outputs)
         needed = set(topological_order(outputs))
         return Graph(
@@ -175,11 +175,11 @@ class Graph(Drawable):
         )
 
     def substitute(self, replacements: Mapping[Node, Node]) -> Graph:
-        """A copy in which every use of some nodes is a use of others.
+        """Return a copy in which other nodes replace some nodes wherever these are used.
 
         A replacement is taken as it is: in ``{x: relu_of_x}`` the new node still reads `x` itself. It need not be of
-        this graph; what it depends on comes with it. Inputs that were replaced leave unless something still reads them;
-        inputs that a replacement brings along take their place.
+        this graph; its dependencies come with it. Replaced inputs are removed unless a node still reads them; inputs
+        that a replacement brings along take their place.
 
         Raises:
             ShapeError, DTypeError: if a replacement does not fit where it is used.
@@ -210,10 +210,10 @@ class Graph(Drawable):
         )
 
     def with_nodes(self, nodes: Iterable[Node], outputs: Iterable[Node]) -> Graph:
-        """Another program with the same inputs, as a pass makes one.
+        """Return another program with the same inputs, as a pass makes one.
 
         Raises:
-            GraphError: if it breaks a rule; nodes that are as they were are not looked at again (``MT601``).
+            GraphError: if it breaks a rule; unchanged nodes are not checked again (``MT601``).
         """
         from .verify import verify
 
@@ -222,7 +222,7 @@ class Graph(Drawable):
         return graph
 
     def rename(self, names: Mapping[str, str], name: str | None = None) -> Graph:
-        """A copy whose inputs have other names, given as ``{old: new}``; `name` is that of the graph itself.
+        """Return a copy whose inputs have other names, given as ``{old: new}``; `name` is that of the graph itself.
 
         Raises:
             GraphError: if two inputs would have one name (``MT601``).
@@ -239,7 +239,7 @@ class Graph(Drawable):
     # Counts ---------------------------------------------------------------------------------------------
 
     def count(self) -> Counter[str]:
-        """How many nodes there are of each primitive, by its name; literals that are written in place are not nodes.
+        """Count the nodes of each primitive by its name; splat constants, written in place, are not counted.
 
         Example:
             >>> Graph.parse("graph(x: f32[2]): %0 = add(x, 1.0) %1 = add(%0, %0) return %1").count()
@@ -248,12 +248,12 @@ class Graph(Drawable):
         return Counter(node.primitive.name for node in self.nodes if not is_splat(node))
 
     def cost(self) -> Cost:
-        """Operations, bytes and peak memory of running it node by node, from shapes alone; see `Cost`."""
+        """Count operations, bytes and peak memory of running it node by node, from shapes alone; see `Cost`."""
         return count_cost(self)
 
 
 def _made(
     kind: type[Graph], inputs: tuple[Node, ...], nodes: tuple[Node, ...], outputs: tuple[Node, ...], name: str
 ) -> Graph:
-    """A graph of these parts, which has been verified."""
+    """Return a graph of these parts, which has been verified."""
     return kind(inputs, outputs, nodes, name, verify=False)

@@ -1,7 +1,7 @@
-"""Reading a listing back into a `Graph`; the grammar is at the top of `minitorch.graph.text`.
+"""The parser, which reads a listing back into a `Graph`; the grammar is at the top of `minitorch.graph.text`.
 
-Anything that is not a legal graph is a `ParseError` with the number of its line. Nothing is computed, and no memory is
-taken but for what the text itself spells out, so that a damaged listing does no harm.
+Any text but a legal graph is a `ParseError` with the line number. Nothing is computed, and no memory is taken beyond
+the data that the text spells out, so that a damaged listing does no harm.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Listed(NamedTuple):
 
 
 def parse(text: str) -> Listed:
-    """The parts of a legal graph from its listing; every rule is checked on the way.
+    """Parse a listing into the parts of a legal graph; every rule is checked on the way.
 
     Raises:
         ParseError: if it is not one; its `line` says where (``MT602``).
@@ -207,7 +207,7 @@ class _Parser:
             self.fail(f"{primitive.name}: {wrong}", line)
         try:
             spec = primitive.infer(*[node.spec for node in inputs], **params)
-        except Exception as error:  # a rule of shapes may trip over any nonsense that it is given
+        except Exception as error:  # a shape rule may fail in any way on invalid operands
             raise ParseError.of(error, primitive.name, line) from None
         if self.skip(":") and (annotated := self.spec()) != spec:
             self.fail(f"{primitive.name} gives {spec}, not {annotated}", line)
@@ -217,7 +217,7 @@ class _Parser:
             raise ParseError(f"{primitive.name}: {error}", line) from None
 
     def typed(self, primitive: Primitive, operands: list[Node | _Untyped], line: int) -> tuple[Node, ...]:
-        """The operands, with numbers in an elementwise operation as literals of the other operands' shape and type."""
+        """Return the operands, with numbers in an elementwise operation as literals of the others' shape and type."""
         first_data = 1 if primitive.kind == "ternary" else 0
         nodes = [each for each in operands[first_data:] if isinstance(each, Node)]
         like = next((node for node in nodes if not is_splat(node)), nodes[0] if nodes else None)
@@ -294,7 +294,7 @@ class _Parser:
         return float(token.text)
 
     def value(self, depth: int = 0) -> Any:
-        """A parameter: a number, a type, a string, or a tuple of such."""
+        """Parse a parameter: a number, a type, a string, or a tuple of these."""
         token = self.take()
         if token.kind == "number":
             return self.number(token)
@@ -312,7 +312,7 @@ class _Parser:
         self.fail(f"a value was expected, not {token.text or 'the end'!r}", token.line)
 
     def array(self, line: int) -> Node:
-        """The array between the brackets of ``constant(...)``, and its type, which must follow."""
+        """Parse the array between the brackets of ``constant(...)``, and its type, which must follow."""
         encoded = self.skip("base64")
         if encoded:
             self.expect("=")

@@ -1,6 +1,6 @@
 """Pattern expressions, matched against nodes and instantiated as nodes.
 
-`minitorch.graph.rewrite` says how they are written, and puts them to use.
+`minitorch.graph.rewrite` describes their notation, and uses them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Wildcard(Pattern):
-    """Any node; the same one wherever the name occurs in a rule."""
+    """A pattern for any node; the same one wherever the name occurs in a rule."""
 
     name: str
 
@@ -136,27 +136,27 @@ Operand = Pattern | Number
 
 
 def wildcard(name: str) -> Wildcard:
-    """A pattern that matches any node."""
+    """Return a pattern that matches any node."""
     return Wildcard(name)
 
 
 def number(name: str, value: Callable[[Spec], Number] | None = None) -> SplatOf:
-    """A pattern that matches any splat constant, or one whose value is a function of its shape and type."""
+    """Return a pattern that matches any splat constant, or one whose value is a function of its shape and type."""
     return SplatOf(name, value)
 
 
 def param(name: str) -> Param:
-    """The value of a parameter, to be remembered."""
+    """Return a pattern that remembers the value of a parameter."""
     return Param(name)
 
 
 def as_pattern(operand: Operand) -> Pattern:
-    """A pattern as it is, or the pattern of a number."""
+    """Return a pattern as it is, or the pattern of a number."""
     return operand if isinstance(operand, Pattern) else SplatOf(str(operand), operand)
 
 
 class _Operations:
-    """`op.<primitive>(*operands, **params)` is the pattern of an application of a primitive."""
+    """The namespace `op`: `op.<primitive>(*operands, **params)` is the pattern of an application of a primitive."""
 
     def __getattr__(self, name: str) -> Callable[..., Operation]:
         primitive = PRIMITIVES.get(name)
@@ -178,10 +178,10 @@ Bindings = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A node that a pattern fits.
+    """A match: a node that a pattern fits.
 
     Attributes:
-        node: the node that is to be replaced.
+        node: the node to be replaced.
         bindings: the node of each wildcard and the value of each remembered parameter, by name.
     """
 
@@ -192,16 +192,16 @@ class Match:
         return self.bindings[name]
 
     def apply(self, primitive: Primitive, *inputs: Node, **params: Any) -> Node:
-        """A new node, from the same line of the user's program."""
+        """Make a new node, from the same line of the user's program."""
         return apply(primitive, *inputs, source=self.node.source, **params)
 
     def literal(self, value: Number, spec: Spec | None = None) -> Node:
-        """A constant of the shape and type of the node that is replaced, or of another."""
+        """Make a constant of the shape and type of the replaced node, or of another."""
         return literal(value, spec or self.node.spec, self.node.source)
 
 
 def matches(pattern: Pattern, node: Node, bindings: Bindings) -> bool:
-    """Whether a pattern fits a node, operands in the order in which they are written; enters what it finds."""
+    """Return whether a pattern fits a node, with operands in the order written; enter the bindings found."""
     if isinstance(pattern, Wildcard):
         return bindings.setdefault(pattern.name, node) is node
     if isinstance(pattern, SplatOf):
@@ -228,7 +228,7 @@ def _number_matches(pattern: SplatOf, node: Node, bindings: Bindings) -> bool:
 
 
 def _in_type(wanted: Number, spec: Spec) -> Number | None:
-    """A number of a pattern in the type of a node; None if the type cannot hold it."""
+    """Return a pattern's number in the type of a node, or None if the type cannot hold it."""
     category = spec.dtype.category
     if type(wanted) is bool and category != "bool":
         return None
@@ -240,7 +240,7 @@ def _in_type(wanted: Number, spec: Spec) -> Number | None:
 
 
 def orders(pattern: Pattern) -> Iterator[Pattern]:
-    """All orders in which the operands of the commutative operations in a pattern can stand."""
+    """Return all orders of the operands of commutative operations in a pattern."""
     if not isinstance(pattern, Operation):
         yield pattern
         return
@@ -253,16 +253,16 @@ def orders(pattern: Pattern) -> Iterator[Pattern]:
             yield Operation(pattern.primitive, operands[::-1], pattern.params)
 
 
-# The way back ---------------------------------------------------------------------------------------------
+# Instantiation --------------------------------------------------------------------------------------------
 
 
 def instantiate(pattern: Pattern, bindings: Mapping[str, Any], like: Spec, source: Source | None = None) -> Node:
-    """The nodes that an expression describes.
+    """Return the nodes that an expression describes.
 
     Args:
         pattern: what to make.
         bindings: the nodes of its wildcards and the values of its parameters, by name.
-        like: shape and type of numbers, where no operand beside them says it.
+        like: shape and type of numbers, where no other operand determines them.
         source: the user's line, for the new nodes.
     """
     if isinstance(pattern, SplatOf) and pattern.value is not None:

@@ -1,7 +1,7 @@
-"""Rewriting graphs by tables of laws: rows of a pattern and what to put in its place.
+"""Rewriting graphs by tables of laws: rows of a pattern and its replacement.
 
 A pattern is written like the expression it matches: with wildcards, numbers, Python's operators, and
-`op.<primitive>` for all else. A table is read from top to bottom, and tables add up with ``+``::
+`op.<primitive>` for all others. A table is read from top to bottom, and tables add up with ``+``::
 
     x, y = wildcard("x"), wildcard("y")
     laws = Rules(
@@ -50,7 +50,7 @@ class Rule:
         pattern: matches the node to be replaced.
         replacement: an expression, a number, or a function of the match that may decline.
         where: a condition on the match.
-        name: how the law reads; made from pattern and replacement if these say it all.
+        name: the law as text; by default, made from pattern and replacement.
 
     Example:
         >>> from minitorch.graph.patterns import op, wildcard
@@ -76,7 +76,7 @@ class Rule:
         self.name = name or f"{pattern} -> {replacement}"
 
     def apply(self, match: Match) -> Node | None:
-        """The replacement of a node that the pattern fits; None if the rule declines, or would decide by a size."""
+        """Return the replacement of a node the pattern fits; None if the rule declines or would decide by a size."""
         try:
             return self._apply(match)
         except UndecidedError:
@@ -120,7 +120,7 @@ class Rules:
         return len(self.rules)
 
     def first(self, node: Node) -> tuple[Rule, Node] | None:
-        """The first rule that fires at a node, and what takes the node's place.
+        """Return the first rule that fires at a node, and the replacement.
 
         Raises:
             GraphError: if the replacement has another shape or type (``MT601``).
@@ -164,10 +164,10 @@ MOST_STEPS = 200  # replacements at one node of the program; a table that needs 
 
 
 def rewrite(graph: Graph, rules: Rules, fired: Counter[str] | None = None) -> Graph:
-    """The graph with all rules applied wherever they fit, in one walk through the program.
+    """Apply all rules to a graph wherever they fit, in one walk through the program.
 
     Args:
-        graph: it stays as it is.
+        graph: left unchanged.
         rules: the table.
         fired: if given, counts how often each rule was applied, by name.
 
@@ -187,7 +187,7 @@ def rewrite(graph: Graph, rules: Rules, fired: Counter[str] | None = None) -> Gr
     program: list[Node] = []
     for node in graph.nodes:
         steps = 0
-        becomes: dict[Node, Node] = {}  # while that is being settled itself
+        becomes: dict[Node, Node] = {}  # while the replacement is being rewritten
         pending = [node]
         while pending:
             at = pending[-1]
@@ -203,7 +203,7 @@ def rewrite(graph: Graph, rules: Rules, fired: Counter[str] | None = None) -> Gr
                 else:
                     pending.append(target)
             elif missing := [operand for operand in reversed(at.inputs) if operand not in done]:
-                pending += missing  # a replacement brought them along
+                pending += missing  # nodes of a replacement
             else:
                 now = with_inputs(at, tuple([done[operand] for operand in at.inputs]))
                 found = rules.first(now)
@@ -233,15 +233,15 @@ def _circle(rules: Rules, node: Node) -> GraphError:
 
 
 def integers(name: str) -> Guard:
-    """A guard: the node of this name is of an integer type or bool."""
+    """Return a guard: the named node has an integer type or bool."""
     return lambda match: match[name].dtype.category != "float"
 
 
 def floats(name: str) -> Guard:
-    """A guard: the node of this name is of a float type."""
+    """Return a guard: the named node has a float type."""
     return lambda match: match[name].dtype.category == "float"
 
 
 def signed(name: str) -> Guard:
-    """A guard: the node of this name is of a type with negative numbers."""
+    """Return a guard: the named node has a type with negative numbers."""
     return lambda match: match[name].dtype.is_signed

@@ -12,8 +12,8 @@ The listing is exact: two graphs with the same listing (sources apart) compute t
     number     = an integer, a decimal fraction, inf, -inf, nan, true, false
 
 A splat constant is written as a number where it is used. In an elementwise operation it takes shape and type from the
-other operands; elsewhere, and where these do not say it, its own are added: ``0.5:f32[32,10]``. Any other constant is a
-node of its own: ``constant([[1, 2], [3, 4]]) : i64[2,2]`` if it is small and prints exactly, otherwise
+other operands; elsewhere, and where these do not give them, its own are added: ``0.5:f32[32,10]``. Any other constant
+is a node: ``constant([[1, 2], [3, 4]]) : i64[2,2]`` if it is small and prints exactly, otherwise
 ``constant(base64="...")``, which is its memory in C order, little-endian. A comment such as ``# train.py:12`` is the
 line of the program that made the node. Line breaks mean nothing to the parser, but for comments.
 """
@@ -39,7 +39,7 @@ HEADER_WIDTH = 100  # a longer list of inputs is written one to a line
 
 
 def listing(graph: Graph) -> str:
-    """The text of a graph."""
+    """Return the text of a graph."""
     names = node_names(graph)
     nodes = [node for node in graph.nodes if node in names]
     calls = [f"{names[node]} = {_call(node, names)}" for node in nodes]
@@ -52,7 +52,7 @@ def listing(graph: Graph) -> str:
 
 
 def node_names(graph: Graph) -> dict[Node, str]:
-    """The name of each input and node in the listing; splat constants have none."""
+    """Return the name of each input and node in the listing; splat constants have none."""
     names = {node: str(node.params.get("name")) for node in graph.inputs}
     for node in graph.nodes:
         if not is_splat(node):
@@ -70,7 +70,7 @@ def _header(graph: Graph) -> str:
 
 
 def _aligned(rows: list[str]) -> Iterator[str]:
-    """Rows padded to the length of the longest, very long ones left out of account."""
+    """Pad rows to the length of the longest, disregarding very long ones."""
     width = max((len(row) for row in rows if len(row) <= TYPE_COLUMN), default=0)
     return (row.ljust(width) for row in rows)
 
@@ -78,7 +78,7 @@ def _aligned(rows: list[str]) -> Iterator[str]:
 def _call(node: Node, names: dict[Node, str]) -> str:
     if node.primitive is constant:
         return f"constant({array_text(node.params['value'].array)})"
-    conditions = len(node.inputs) - len(data_operands(node))  # they say their type; they may be data, too
+    conditions = len(node.inputs) - len(data_operands(node))  # written with their type; they may be data, too
     users = [None] * conditions + [node] * len(data_operands(node))
     operands = [operand_text(operand, user, names) for operand, user in zip(node.inputs, users, strict=True)]
     params = [f"{name}={value_text(node.params[name])}" for name in ordered_params(node)]
@@ -86,19 +86,19 @@ def _call(node: Node, names: dict[Node, str]) -> str:
 
 
 def ordered_params(node: Node) -> Iterable[str]:
-    """The names of a node's parameters, in the order of the primitive's declaration."""
+    """Return the names of a node's parameters, in the order of the primitive's declaration."""
     return node.params if len(node.params) < 2 else declared_params(node.primitive)
 
 
 @cache
 def declared_params(primitive: Primitive) -> tuple[str, ...]:
-    """The names of a primitive's parameters, in the order of its declaration."""
+    """Return the names of a primitive's parameters, in the order of its declaration."""
     parameters = inspect.signature(primitive.infer).parameters.values()
     return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
 
 
 def operand_text(operand: Node, user: Node | None, names: dict[Node, str]) -> str:
-    """An operand as the listing writes it; `user` is the operation that says the type of its data, if one does."""
+    """Return an operand as the listing writes it; `user` is the operation that determines its type, if any."""
     if operand in names:
         return names[operand]
     text = number_text(operand.params["value"], operand.spec.dtype)
@@ -110,12 +110,12 @@ def operand_text(operand: Node, user: Node | None, names: dict[Node, str]) -> st
 
 
 def data_operands(node: Node) -> tuple[Node, ...]:
-    """The operands of an elementwise operation that share one type: all but the condition of `where`."""
+    """Return the operands of an elementwise operation that share one type: all but the condition of `where`."""
     return node.inputs[1:] if node.primitive.kind == "ternary" else node.inputs
 
 
 def value_text(value: Any) -> str:
-    """A parameter as the listing writes it."""
+    """Return a parameter as the listing writes it."""
     if type(value) is tuple:
         return f"[{','.join(map(value_text, value))}]"
     if type(value) is bool:

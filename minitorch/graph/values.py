@@ -1,8 +1,8 @@
-"""The static values in a graph: parameters of nodes, and the numbers in literals. When two of them are the same.
+"""The static values in a graph, parameters of nodes and numbers in literals, and the keys that tell them apart.
 
 A *splat* is a `constant` node whose value is one Python number, repeated in every element. It is written into a listing
 where it is used (``add(%0, 1.0)``) and has no identity: two splats with the same bits are the same. Python's own
-equality will not do for that: it says ``0.0 == -0.0``, ``1 == True`` and ``nan != nan``. The keys made here go by type
+equality does not serve: it says ``0.0 == -0.0``, ``1 == True`` and ``nan != nan``. The keys made here compare type
 and bits.
 """
 
@@ -24,14 +24,14 @@ SCALAR_KINDS = (bool, int, float, str, DType)
 
 
 def is_static(value: object) -> bool:
-    """Whether a value can be a parameter of a node: a number, a name, an element type, or tuples of them."""
+    """Return whether a value can be a parameter of a node: a number, a name, an element type, or tuples of them."""
     if type(value) is not tuple:
         return type(value) in SCALAR_KINDS or is_symbolic(value)
     return all(map(is_static, value))
 
 
 def value_key(value: Any) -> Hashable:
-    """Equal for equal parameters only: unlike ``==``, it tells 1, 1.0 and True apart, and 0.0 from -0.0.
+    """Return a key that is equal for equal parameters only: it tells 1, 1.0 and True apart, and 0.0 from -0.0.
 
     Example:
         >>> value_key(0.0) == value_key(-0.0), value_key(math.nan) == value_key(math.nan)
@@ -46,24 +46,24 @@ def value_key(value: Any) -> Hashable:
 
 
 def params_key(params: Mapping[str, Any]) -> Hashable:
-    """The key of all parameters of a node."""
+    """Return the key of all parameters of a node."""
     if len(params) > 1:
         return tuple([(name, value_key(params[name])) for name in sorted(params)])
     return tuple([(name, value_key(value)) for name, value in params.items()])
 
 
 def is_splat(node: Node) -> bool:
-    """Whether a node is one number in every element; a symbolic number is none that passes compute with."""
+    """Return whether a node repeats one plain number; passes do not compute with symbolic numbers."""
     return node.primitive is constant and issubclass(type(node.params["value"]), PYTHON_NUMBERS)
 
 
 def splat_key(node: Node) -> Hashable:
-    """The key of a splat: by the bits of its element, its shape and its type. All NaNs are one."""
+    """Return the key of a splat: the bits of its element, its shape and its type. All NaNs have one key."""
     return repr(stored(node.params["value"], node.spec.dtype)), node.spec.shape, node.spec.dtype
 
 
 def number_text(value: Number, dtype: DType) -> str:
-    """The shortest text that names the element exactly in its type.
+    """Return the shortest text that gives the element exactly in its type.
 
     Example:
         >>> from minitorch.dtypes import bool_, float32, float64, int8

@@ -41,7 +41,7 @@ def _are_lists_of_names(value: object) -> bool:
 
 
 def _is_mesh(value: object) -> bool:
-    """Whether it is a name and a length for each axis of a grid of devices."""
+    """Return whether a value is a name and a length for each axis of a grid of devices."""
     return type(value) is tuple and all(
         type(axis) is tuple and list(map(type, axis)) == [str, int] and axis[1] > 0 for axis in value
     )
@@ -87,7 +87,7 @@ class Rule:
     Attributes:
         name: for the error.
         check: ``(node, seen) -> the fault, or None``; `seen` holds the inputs of the graph and all nodes before.
-        why: why the rule is one.
+        why: the reason for the rule.
     """
 
     name: str
@@ -131,7 +131,7 @@ def _static_params(node: Node, seen: set[Node]) -> str | None:
 
 
 def wrong_parameter(params: Mapping[str, Any]) -> str | None:
-    """The fault in the types of a node's parameters, or None; checked before the shape is inferred."""
+    """Return the fault in the types of a node's parameters, or None; checked before the shape is inferred."""
     for name, value in params.items():
         if not PARAMETERS.get(name, is_static)(value):
             return f"{name}={value!r} is not a value of this parameter"
@@ -155,7 +155,7 @@ def _shape(node: Node, seen: set[Node]) -> str | None:
 def _spec(node: Node, seen: set[Node]) -> str | None:
     try:
         inferred = node.primitive.infer(*[operand.spec for operand in node.inputs], **node.params)
-    except Exception as error:  # whatever a rule of shapes trips over, the node is wrong
+    except Exception as error:  # whatever the shape rule raises, the node is wrong
         return f"its operands and parameters do not fit: {error}"
     return None if inferred == node.spec else f"it is declared as {node.spec}, but gives {inferred}"
 
@@ -198,7 +198,7 @@ def verify(graph: Graph, trusted: Graph | None = None) -> None:
     """Check all rules.
 
     Args:
-        graph: what to check.
+        graph: the graph to check.
         trusted: a graph known to be legal. Nodes are immutable, so of shared nodes only the order is checked.
 
     Raises:
@@ -229,7 +229,7 @@ def _apply(graph: Graph, rules: tuple[Rule, ...], node: Node, seen: set[Node]) -
 
 
 def _spec_text(node: Node) -> str:
-    """Shape and type of a node that may have neither."""
+    """Return shape and type as text of a node that may have neither."""
     spec = node.spec
     return str(spec) if _shape(node, set()) is None else repr(spec)
 
