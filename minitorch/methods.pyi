@@ -107,7 +107,7 @@ class TensorMethods(Drawable):
         """The last two dimensions exchanged; a number is its own transpose."""
     @property
     def retains_grad(self) -> builtins.bool:
-        """Whether `backward` keeps this recorded result's gradient as its ``grad``."""
+        """Return whether `backward` keeps this recorded result's gradient as its ``grad``."""
     def abs(self) -> Tensor:
         """The absolute value, for each element. The type stays."""
     def abs_(self) -> Tensor:
@@ -298,7 +298,7 @@ class TensorMethods(Drawable):
     def deg2rad(self) -> Tensor:
         """Degrees as radians, for each element. Integers are converted to float32 first."""
     def detach(self) -> Tensor:
-        """A tensor that shares the value and has no history; writes to one are seen in the other."""
+        """Return a tensor that shares the value and has no history; writes to one are seen in the other."""
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
         """A copy of the diagonal of a matrix, or the matrix with a vector on its diagonal. `diagonal` is a view."""
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:

@@ -38,7 +38,7 @@ class Context:
         """The tensors given to `save_for_backward`, in the same order.
 
         Raises:
-            AutogradError: if something of it was overwritten since (``MT402``).
+            AutogradError: if one of them was overwritten since (``MT402``).
         """
         for item, version in zip(self._saved, self._versions, strict=False):
             if isinstance(item, Tensor) and item._root._version != version:
@@ -48,7 +48,7 @@ class Context:
 
 @dataclass(frozen=True)
 class _Output:
-    """Stands for one of the function's own outputs among the saved tensors: the tape may not point to its results."""
+    """A placeholder for one of the function's outputs among the saved tensors: the tape must not hold its results."""
 
     position: int
 
@@ -63,14 +63,14 @@ _forward = _Forward()
 
 
 def in_forward() -> bool:
-    """Whether a `Function.forward` is running: its operations are not recorded, yet its result has a derivative."""
+    """Return whether a `Function.forward` is running: its result has a derivative, its operations are not recorded."""
     return _forward.depth > 0
 
 
 class Function:
     """An operation with a hand-written gradient: define `forward` and `backward` as static methods, call `apply`.
 
-    `forward(ctx, *args)` computes a tensor, or a tuple of them, with any operations; nothing of it is recorded.
+    `forward(ctx, *args)` computes a tensor, or a tuple of them, with any operations; none of them is recorded.
     `backward(ctx, *cotangents)` gets one cotangent per output and returns one gradient (or None) per argument of
     `forward`. Written with tensor operations, it can itself be differentiated, and works in every mode.
 
@@ -163,14 +163,14 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
 
 
 def _typed(gradient: Tensor | None, dtype: DType) -> Tensor | None:
-    """A gradient in the type of its argument: in mixed precision `backward` may compute in another one."""
+    """Cast a gradient to the type of its argument: in mixed precision `backward` may compute in another type."""
     if gradient is None or gradient.dtype is dtype or not gradient.dtype.is_floating_point:
         return gradient
     return cast(gradient, dtype=dtype)
 
 
 def _filled(cotangents: dict[int, Tensor], specs: list[Spec]) -> list[Tensor]:
-    """One cotangent per output: zeros for outputs that the loss does not depend on."""
+    """Return one cotangent per output, zeros for outputs that the loss does not depend on."""
     return [
         cotangents[position] if position in cotangents else constant(value=0, shape=spec.shape, dtype=spec.dtype)
         for position, spec in enumerate(specs)

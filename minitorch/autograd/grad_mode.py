@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _GradMode:
-    """The base of the three switches, which belong to a thread; one object may be entered again while it is open."""
+    """The base of the three switches, which belong to a thread; an open one may be entered again."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
@@ -33,7 +33,7 @@ def no_grad() -> _GradMode: ...
 @overload
 def no_grad(function: F) -> F: ...
 def no_grad(function: F | None = None) -> _GradMode | F:
-    """Operations in the `with` block are not recorded for `backward`; a decorator, too, also without parentheses.
+    """Do not record operations in the `with` block for `backward`; also a decorator, with or without parentheses.
 
     Example:
         >>> import minitorch as mt
@@ -50,7 +50,7 @@ def enable_grad() -> _GradMode: ...
 @overload
 def enable_grad(function: F) -> F: ...
 def enable_grad(function: F | None = None) -> _GradMode | F:
-    """Operations in the `with` block, or the decorated function, are recorded, also inside of `no_grad`.
+    """Record operations in the `with` block or the decorated function, also inside `no_grad`.
 
     Example:
         >>> import minitorch as mt
@@ -63,7 +63,7 @@ def enable_grad(function: F | None = None) -> _GradMode | F:
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 (PyTorch's name)
-    """Recording on or off from here on; as a context manager, until the end of the `with` block.
+    """A switch that turns recording on or off from here on; as a context manager, until the end of the `with` block.
 
     Args:
         mode: whether operations are recorded for `backward`.
@@ -93,7 +93,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 (PyTorch's name)
             self._previous.append(before)
 
     def __call__(self, function: F) -> F:
-        """As a decorator it changes nothing until the function is called."""
+        """Decorate a function; the switch changes nothing until the function is called."""
         if self._before is not None:
             interpreters.set_grad_enabled(self._before)
             self._before = None

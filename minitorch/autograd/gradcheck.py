@@ -1,4 +1,4 @@
-"""`gradcheck`: derivatives by the tape against finite differences."""
+"""`gradcheck`: comparison of the tape's derivatives with finite differences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
 ) -> bool:
-    """Whether the gradients of a function agree with central differences, in every element.
+    """Return whether the gradients of a function agree with central differences, in every element.
 
     Args:
         function: takes `inputs`, returns a tensor or a tuple of tensors.
@@ -85,7 +85,7 @@ def _compare(
     atol: float,
     rtol: float,
 ) -> str | None:
-    """The first disagreement for one output and one input, as text."""
+    """Return the first disagreement for one output and one input as text, or None."""
     output = outputs(*tensors)[position]
     base = _numbers(detach(tensors[number]))
     rows = output.numel()

@@ -16,7 +16,7 @@ from .tape import LeafHooks, key_of, propagate
 
 
 def _seed(root: Tensor, gradient: Tensor | None) -> Tensor:
-    """The cotangent to start with: one, for a result that is one number."""
+    """Return the cotangent to start with: by default one, for a result of one element."""
     if not root._requires_grad:
         raise AutogradError(
             "MT405",
@@ -44,7 +44,7 @@ def _seed(root: Tensor, gradient: Tensor | None) -> Tensor:
 
 
 def get_grad(tensor: Tensor) -> Tensor | None:
-    """``tensor.grad``, at this point of the program."""
+    """Return ``tensor.grad`` at this point of the program."""
     return current().grad_of(tensor)
 
 
@@ -72,7 +72,7 @@ def backward(
 
     Args:
         tensor: the result to differentiate, usually a loss.
-        gradient: the cotangent, of the same shape; may be left out if the result is one number.
+        gradient: the cotangent, of the same shape; may be left out if the result has one element.
         retain_graph: keep the tape for another backward (default: the value of `create_graph`).
         create_graph: record the computation of the gradients, so that they can be differentiated again.
 
@@ -104,7 +104,7 @@ def _accumulate(tensor: Tensor, gradient: Tensor) -> None:
 
 
 def _own(gradient: Tensor) -> Tensor:
-    """A gradient in memory of its own: the given one may be shared, or a view."""
+    """Return a gradient that owns its memory: the given one may be shared, or a view."""
     own = twin(gradient)
     staging = current_staging()
     own._view = None
@@ -123,7 +123,7 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The derivatives of the sum of `outputs` by each of `inputs`, as `torch.autograd.grad`; no ``grad`` is changed.
+    """Return the derivatives of the sum of `outputs` by each of `inputs`, as `torch.autograd.grad`; change no ``grad``.
 
     Raises:
         AutogradError: ``MT405`` if an input was not used, unless `allow_unused` (which gives None for it).
@@ -158,13 +158,13 @@ def grad(
 
 
 class HookHandle:
-    """What `register_hook` returns; `remove()` takes the hook away."""
+    """The handle that `register_hook` returns; `remove()` removes the hook."""
 
     def __init__(self, hooks: list[Any], hook: Any) -> None:
         self._hooks, self._hook = hooks, hook
 
     def remove(self) -> None:
-        """Take the hook away; a second call does nothing."""
+        """Remove the hook; a second call does nothing."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
             LeafHooks.changes += 1
@@ -220,7 +220,7 @@ def retain_grad(tensor: Tensor) -> None:
 
 
 def detach(tensor: Tensor) -> Tensor:
-    """A tensor that shares the value and has no history; writes to one are seen in the other.
+    """Return a tensor that shares the value and has no history; writes to one are seen in the other.
 
     Example:
         >>> import minitorch as mt
@@ -236,7 +236,7 @@ def detach(tensor: Tensor) -> Tensor:
 
 
 def retains_grad(tensor: Tensor) -> bool:
-    """Whether `backward` keeps this recorded result's gradient as its ``grad``."""
+    """Return whether `backward` keeps this recorded result's gradient as its ``grad``."""
     return tensor._entry is not None and tensor._entry.retain is not None
 
 

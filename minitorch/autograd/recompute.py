@@ -1,8 +1,8 @@
 """Rematerialisation (gradient checkpointing): saved values are dropped, and recomputed when `backward` needs them.
 
 Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174; the technique is that of PyTorch's
-`checkpoint`. The tape of a function is recorded as always and then *stripped*: every value that an entry has saved
-becomes a ghost, which has shape and type alone. When `backward` arrives at one of the entries, the function runs again
+`checkpoint`. The tape of a function is recorded as always and then *stripped*: every value saved by an entry becomes
+a ghost, which has only shape and type. When `backward` arrives at one of the entries, the function runs again
 and records the same entries. Their values are put into the first ones, whose place in the history is unchanged. In a
 graph the second run starts from `barrier`s, views of the arguments that keep common subexpressions from undoing it.
 """
@@ -20,7 +20,7 @@ from .tape import overwritten
 
 
 class Recomputation:
-    """All that is needed to compute the values of some entries again.
+    """The data needed to recompute the values of some entries.
 
     Args:
         name: of the function, for messages.
@@ -70,7 +70,7 @@ class Recomputation:
 
 
 def recorded_since(outputs: Sequence[Tensor], serial: int) -> list[TapeEntry]:
-    """The entries behind some results that are no older than a serial number, in program order."""
+    """Return the entries behind some results that are no older than a serial number, in program order."""
     found: dict[int, TapeEntry] = {}
     pending = [output._entry for output in outputs]
     while pending:

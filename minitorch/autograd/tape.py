@@ -1,8 +1,8 @@
 """Reverse-mode differentiation: `propagate` walks the tape, `record_many` records functions of several outputs.
 
-The tape is the chain of `TapeEntry` objects that hangs on each result. Walking it visits an entry only after all
-entries that use its output: that is what topological order is for, and since every entry is younger than its inputs,
-the order of their serial numbers is one. No recursion, and time linear in the length of the program (but for the sort).
+The tape is the chain of `TapeEntry` objects that hangs on each result. The walk visits an entry only after all entries
+that use its output, in reverse topological order. Every entry is younger than its inputs, so the order of serial
+numbers is topological. There is no recursion, and apart from the sort the time is linear in the program's length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _reachable(roots: Sequence[Tensor]) -> list[TapeEntry]:
-    """All entries that the roots depend on, youngest first."""
+    """Return all entries that the roots depend on, youngest first."""
     seen: dict[int, TapeEntry] = {}
     pending = [root._entry for root in roots if root._entry is not None]
     while pending:
@@ -53,7 +53,7 @@ def _check_versions(entry: TapeEntry) -> None:
 
 
 def overwritten(name: str, what: str, tensor: Tensor, read_at: Source | None = None) -> AutogradError:
-    """The error for a saved value that was overwritten."""
+    """Return the error for a saved value that was overwritten."""
     return AutogradError(
         "MT402",
         f"{what} of the recorded {name}, {tensor.spec}, was overwritten by an in-place operation",
@@ -64,7 +64,7 @@ def overwritten(name: str, what: str, tensor: Tensor, read_at: Source | None = N
 
 
 def _rewrap(entry: TapeEntry) -> Tensor:
-    """An entry's output as a tensor that continues the tape, for rules that differentiate through it."""
+    """Return an entry's output as a tensor that continues the tape, for rules that differentiate through it."""
     output = twin(entry.output)
     output._requires_grad = True
     output._entry = entry
@@ -72,7 +72,7 @@ def _rewrap(entry: TapeEntry) -> Tensor:
 
 
 def _by_custom(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
-    """The wanted cotangents of an entry's inputs, by a hand-written rule."""
+    """Return the wanted cotangents of an entry's inputs, by a hand-written rule."""
     assert entry.primitive.gradient is not None and entry.inputs is not None
     custom: Any = entry.primitive.gradient[0]  # gives all gradients at once
     gradients: Sequence[Tensor | None] = custom(cotangent, _rewrap(entry), *entry.inputs, asked=asked)
@@ -80,11 +80,11 @@ def _by_custom(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequen
 
 
 def _by_rules(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
-    """The wanted cotangents of an entry's inputs, by the primitive's rules."""
+    """Return the wanted cotangents of an entry's inputs, by the primitive's rules."""
     primitive, inputs, rules = entry.primitive, entry.inputs, entry.primitive.gradient
     assert rules is not None and inputs is not None
     output = _rewrap(entry)
-    by_position = primitive.variadic and len(rules) == 1  # one rule for all inputs, told which
+    by_position = primitive.variadic and len(rules) == 1  # one rule for all inputs, called with the index
     found: list[Tensor | None] = []
     for index, wanted in enumerate(asked):
         rule = rules[min(index, len(rules) - 1)] if wanted else None
@@ -94,7 +94,7 @@ def _by_rules(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequenc
 
 
 class Cotangents(Tensor):
-    """The cotangents of a function's several outputs, by position, gathered on the way back."""
+    """The cotangents of a function's outputs by position, gathered in the backward pass."""
 
     __slots__ = ("parts",)
 
@@ -103,7 +103,7 @@ class Cotangents(Tensor):
         self.parts = parts
 
     def merged(self, other: Cotangents) -> Cotangents:
-        """Both together; cotangents of the same output are added."""
+        """Merge both; cotangents of the same output are added."""
         parts = dict(self.parts)
         for position, part in other.parts.items():
             parts[position] = _accumulate(parts.get(position), part)
@@ -113,7 +113,7 @@ class Cotangents(Tensor):
 _NO_VALUE = Spec((), float32)
 
 # For a function of several outputs: the cotangents of those that the loss depends on, the outputs whose values were
-# saved, and which inputs are wanted -> the gradients of the inputs.
+# saved, and the wanted inputs -> the gradients of the inputs.
 ManyRule = Callable[[dict[int, Tensor], dict[int, Tensor], list[bool]], Sequence[Tensor | None]]
 
 
@@ -199,12 +199,12 @@ class LeafHooks(list[Any]):
 
 
 def hooks_of(leaf: Tensor) -> tuple[Any, ...]:
-    """The present hooks of a leaf."""
+    """Return the present hooks of a leaf."""
     return tuple(getattr(leaf, "_hooks", ()))
 
 
 def _leaf_hooks(leaf: Tensor, outside: bool) -> tuple[Any, ...]:
-    """The hooks to run for a leaf. A recording's stand-in for an argument has the argument's hooks, and its own."""
+    """Return the hooks to run for a leaf: for a recording's stand-in for an argument, the argument's and its own."""
     staging = current_staging()
     if staging is None:
         return hooks_of(leaf)
@@ -215,7 +215,7 @@ def _leaf_hooks(leaf: Tensor, outside: bool) -> tuple[Any, ...]:
 
 
 def _arrived(entry: TapeEntry, cotangent: Tensor) -> Tensor:
-    """Called when an output's gradient is complete: runs the hooks, and keeps it as ``grad``."""
+    """Run the hooks of an output whose gradient is complete, and keep it as ``grad``."""
     cotangent = _run_hooks(entry.hooks, cotangent)
     if entry.retain is not None:
         entry.retain(cotangent)
@@ -235,11 +235,11 @@ def propagate(
     """Walk the tape from the roots, and collect the gradients of the leaves, or of the wanted tensors.
 
     Args:
-        wanted: keys (see `key_of`) of the tensors whose gradients are asked for; None stands for all leaves. Only
+        wanted: keys (see `key_of`) of the tensors whose gradients are asked for; None means all leaves. Only
             entries on a way to them are visited.
         stop_at_wanted: do not look for other wanted tensors behind a wanted one.
         outside_hooks: run the hooks of leaves from outside the recording under way; off where the walk is the
-            part of a longer one that is inside of it.
+            inner part of a longer one.
 
     Returns:
         The tensor and its gradient, by key.
@@ -257,7 +257,7 @@ def propagate(
             leaves[id(tensor)] = (tensor, _accumulate(known and known[1], gradient))
 
     by_rules, staging = for_one_line(_by_rules), current_staging()
-    previous, handler = set_grad_enabled(create_graph), set_handler(None)  # a gradient is that of what was done
+    previous, handler = set_grad_enabled(create_graph), set_handler(None)  # the tape is below handlers
     try:
         order = _reachable(roots)
         useful = None if wanted is None else _on_the_way(order, wanted)
@@ -298,18 +298,18 @@ def propagate(
 
 
 def key_of(tensor: Tensor) -> int:
-    """The key of a tensor during a walk: the ``id`` of a leaf, ``-1 - serial`` of a recorded result."""
+    """Return the key of a tensor during a walk: the ``id`` of a leaf, ``-1 - serial`` of a recorded result."""
     return id(tensor) if tensor._entry is None else -1 - tensor._entry.serial
 
 
 def _leads(tensor: Tensor, useful: set[int], wanted: set[int] | None) -> bool:
-    """Whether a gradient given to a tensor reaches a wanted one."""
+    """Return whether a gradient given to a tensor reaches a wanted one."""
     assert wanted is not None
     return key_of(tensor) in wanted or (tensor._entry is not None and tensor._entry.serial in useful)
 
 
 def _on_the_way(order: Sequence[TapeEntry], wanted: set[int]) -> set[int]:
-    """The serials of the entries from which a wanted tensor is reached through an input."""
+    """Return the serials of the entries from which a wanted tensor is reached through an input."""
     useful: set[int] = set()
     for entry in reversed(order):
         assert entry.inputs is not None

@@ -1,6 +1,6 @@
 """Function transforms: `grad`, `value_and_grad`, `vjp`, `jacobian`, `hessian`, as in `torch.func` and JAX.
 
-They take a function and give a function, leave every ``grad`` alone, and nest: the tape records the inner gradient's
+They take a function and return a function, change no ``grad``, and nest: the tape records the inner gradient's
 computation whenever an outer one will differentiate it.
 """
 
@@ -41,7 +41,7 @@ def _check_float(tensor: Any, what: str) -> None:
 
 
 def _variable(tensor: Tensor) -> Tensor:
-    """A tensor of the same value to differentiate by, connected to the outer tape if there is one."""
+    """Return a tensor of the same value to differentiate by, connected to the outer tape, if any."""
     if tensor._requires_grad and is_grad_enabled():
         return reshape(tensor, shape=tensor.shape)
     leaf = detach(tensor)
@@ -50,7 +50,7 @@ def _variable(tensor: Tensor) -> Tensor:
 
 
 class _Run:
-    """One call of a function whose gradient is wanted: its variables, its result, and the way back."""
+    """One call of a function to differentiate: its variables, its result, and the backward pass."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class _Run:
             _depth.value -= 1
 
     def gradients(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool = False) -> list[Any]:
-        """The derivatives by the variables, in the structure of each argument; zeros where nothing depends on them."""
+        """Return the derivatives by the variables, in the structure of each argument; zeros for unused variables."""
         pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y._requires_grad]
         found: Sequence[Tensor | None] = [None] * len(self.variables)
         if pairs:
@@ -104,7 +104,7 @@ class _Run:
         return [unflatten(structure, full) for structure in self.structures]
 
     def finished(self, value: Any) -> Any:
-        """A result for the caller: with history only if an outer transform needs it."""
+        """Return a result for the caller, with history only if an outer transform needs it."""
         leaves, structure = flatten(value)
         if self.create_graph:
             return value
@@ -127,7 +127,7 @@ def _named_like(function: Any, what: str, result: Callable[..., Any]) -> Callabl
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns the value of `function` and its gradient.
+    """Return a function that returns the value of `function` and its gradient.
 
     Args:
         function: returns a tensor of one element; with `has_aux` a pair of it and anything else.
@@ -169,7 +169,7 @@ def value_and_grad(
 
 
 def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that returns the gradient of `function`; see `value_and_grad` for the arguments.
+    """Return a function that returns the gradient of `function`; see `value_and_grad` for the arguments.
 
     Example:
         >>> import minitorch as mt
@@ -187,7 +187,7 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
 
 
 def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
-    """The value of a function, and the function that maps cotangents of it to cotangents of the arguments.
+    """Return a function's value, and the function that maps its cotangents to cotangents of the arguments.
 
     Returns:
         ``(value, pullback)``; ``pullback(cotangent)``, with a cotangent of the value's structure and shapes, returns
@@ -214,7 +214,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...,
 
 
 def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that returns all derivatives of all elements of the result by all elements of one argument.
+    """Return a function that returns the derivatives of all elements of the result by those of one argument.
 
     The result has the shape of the value followed by the shape of the argument. It takes one walk over the tape per
     element of the value.
@@ -245,7 +245,7 @@ def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., An
 
 
 def _unit(position: int, like: Tensor) -> Tensor:
-    """Zeros of another tensor's shape with a one at a position."""
+    """Return zeros of another tensor's shape with a one at a position."""
     size = like.numel()
     zeros = constant(value=0, shape=(size,), dtype=like.dtype)
     one = constant(value=1, shape=(1,), dtype=like.dtype)
@@ -254,7 +254,7 @@ def _unit(position: int, like: Tensor) -> Tensor:
 
 
 def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that returns the second derivatives of `function`, which returns one number, by one argument.
+    """Return a function that returns the second derivatives of a scalar `function` by one argument.
 
     Example:
         >>> import minitorch as mt
