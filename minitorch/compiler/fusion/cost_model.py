@@ -1,7 +1,7 @@
 """The cost model of fusion: picoseconds of one core, for arithmetic and for traffic to memory.
 
 A value that several kernels read is stored, or recomputed by each of them (rematerialisation). Storing it costs a
-write, and a read by every kernel. Recomputing it costs its operations, once for every element that is asked for, and
+write, and a read by every kernel. Recomputing it costs its operations, once for every element that is needed, and
 reads of its operands. `minitorch.compiler.fusion.remat` compares the two; `roots` and the loops use the same weights to
 tell what is expensive.
 
@@ -31,7 +31,7 @@ RANDOM = 100 * OPERATION
 # Picoseconds for an element of a concatenation or a padding: comparisons of the index, and a masked read. If it is
 # raised, nested concatenations are stored more often.
 PART = 5 * OPERATION
-# Picoseconds for an element of a value with zeros between its elements: its index is divided, and it is read by itself.
+# Picoseconds for an element of a value with zeros between its elements: its index is divided, and it is read alone.
 # If it is raised, the images of transposed convolutions are stored more often.
 SPREAD = 10 * OPERATION
 # Picoseconds that one more kernel takes: its call, and waking other threads. If it is raised, there are fewer kernels.
@@ -52,7 +52,7 @@ HIDDEN = 2 * 4 * BYTE
 
 
 def price(primitive: Primitive) -> int:
-    """Picoseconds for an element of a pointwise primitive, or of random bits; 0 for others."""
+    """Return the picoseconds for an element of a pointwise primitive, or of random bits; 0 for others."""
     if primitive.kind == "random":
         return RANDOM
     if primitive.work in ("division", "function"):
@@ -61,7 +61,7 @@ def price(primitive: Primitive) -> int:
 
 
 def spreads(node: Node) -> bool:
-    """Whether a node puts numbers between the elements of a value, as there are before a transposed convolution."""
+    """Return whether a node puts numbers between the elements of a value, as before a transposed convolution."""
     return node.primitive.name == "pad" and any(
         between > 0 or length == 1 < length + before + after
         for (before, after, between), length in zip(node.params["padding"], node.inputs[0].shape, strict=True)
@@ -69,7 +69,7 @@ def spreads(node: Node) -> bool:
 
 
 def weight(node: Node) -> int:
-    """Picoseconds for an element of a node, its operands not counted; movements are index arithmetic."""
+    """Return the picoseconds for an element of a node without its operands; movements are index arithmetic."""
     if node.primitive.name == "concatenate":
         return PART * len(node.inputs)  # all are read, and one is chosen
     if node.primitive.name == "pad":
@@ -80,18 +80,18 @@ def weight(node: Node) -> int:
 
 
 def work(node: Node) -> int:
-    """Picoseconds of arithmetic for a node that is computed once, as `scheduling.count` counts that of loops."""
+    """Return the picoseconds of a node that is computed once, as `scheduling.count` counts those of loops."""
     choices = {"pad": 1, "concatenate": len(node.inputs)}.get(node.primitive.name, 0) * node.spec.size
     return OPERATION * (flops(node) + choices) + EXPENSIVE * transcendentals(node)
 
 
 def is_expensive(node: Node) -> bool:
-    """Whether computing a node, once, costs far more than reading a stored number."""
+    """Return whether computing a node, once, costs far more than reading a stored number."""
     return price(node.primitive) >= EXPENSIVE and weight(node) >= EXPENSIVE
 
 
 def times_of(nodes: Iterable[tuple[Node, int]]) -> tuple[int, int]:
-    """Picoseconds of cheap and of expensive operations for nodes that are computed a number of times each."""
+    """Return the picoseconds of cheap and of expensive operations for nodes and how often each is computed."""
     cheap = expensive = 0
     for node, times in nodes:
         time = times * weight(node)
@@ -101,7 +101,7 @@ def times_of(nodes: Iterable[tuple[Node, int]]) -> tuple[int, int]:
 
 
 def noticed(cheap: int, expensive: int, hidden: int = HIDDEN) -> int:
-    """Picoseconds that arithmetic adds to a kernel: cheap operations hide behind memory traffic, expensive ones do not.
+    """Return the picoseconds that arithmetic adds to a kernel: memory traffic hides cheap operations only.
 
     Args:
         cheap, expensive: picoseconds of arithmetic.
@@ -111,7 +111,7 @@ def noticed(cheap: int, expensive: int, hidden: int = HIDDEN) -> int:
 
 
 def is_dear_to_store(contraction: Node) -> bool:
-    """Whether moving a contraction's result costs more than reading its operands, and recomputing it little.
+    """Return whether a contraction's result costs more to move than its operands to read, and little to recompute.
 
     It is then computed tile by tile where it is used, if `transient` finds that it can be.
     """

@@ -1,7 +1,7 @@
 """Evaluations: how often the elements of values are computed if they are not stored.
 
 An element is computed once for each place that asks for it. Operations at the same place share it; a view, a padding, a
-window or a part of a concatenation asks for elements at a place of its own, and a contraction for each of its operands,
+window or a part of a concatenation asks for elements at its own place, and a contraction for each of its operands,
 as often as it packs them.
 """
 
@@ -20,7 +20,7 @@ MOST_PLACES = 256
 
 
 def computed(node: Node, roots: Container[Node]) -> list[tuple[Node, int]]:
-    """The nodes that an element of a node is computed from, and how many elements of each are."""
+    """Return the nodes that an element of a node is computed from, and how many elements of each are."""
     within = list(inlined(node, roots))
     readers = dict.fromkeys(within, 0)
     for each in within:
@@ -42,7 +42,7 @@ def computed(node: Node, roots: Container[Node]) -> list[tuple[Node, int]]:
 
 
 def asked_by(node: Node, elements: int) -> Iterator[tuple[Node, int]]:
-    """The operands of a node, and how many elements of each it asks for while so many elements of it are computed."""
+    """Yield the operands of a node, and how many elements of each `elements` elements of the node need."""
     if node.primitive.kind == "contraction":
         yield from ((operand, operand.spec.size * times) for operand, times in packings(node))
     else:
@@ -51,7 +51,7 @@ def asked_by(node: Node, elements: int) -> Iterator[tuple[Node, int]]:
 
 
 def evaluations(graph: Graph, roots: Container[Node], transient: Container[Node] = ()) -> dict[Node, int]:
-    """How many elements of each value are computed, at most, if no value is stored but the roots."""
+    """Return the most elements of each value that are computed if only the roots are stored."""
     here = dict.fromkeys((*graph.inputs, *graph.nodes), 0)
     elsewhere = dict.fromkeys(here, 0)
     for node in reversed(graph.nodes):
@@ -80,14 +80,14 @@ class Work:
     once: int = 0
 
     def plus(self, nodes: Iterable[tuple[Node, int]], times: int) -> Work:
-        """The work after so many elements more of a value, for each of which some elements of nodes are computed."""
+        """Return the work with `times` more elements of a value, for each of which elements of `nodes` are computed."""
         own = [(node, each, work(node)) for node, each in nodes]
         done = self.done + times * sum(each * time / max(1, node.spec.size) for node, each, time in own)
         once = self.once + sum(time for node, _, time in own if node not in self.nodes)
         return Work(self.nodes | {node for node, *_ in own}, done, once)
 
     def with_root(self, root: Node, roots: Container[Node]) -> Work:
-        """The work if a root is computed, too, with all that is computed for it."""
+        """Return the work with a root, and with all that is computed for it."""
         if root.primitive.kind not in ("contraction", "reduction"):
             return self.plus(computed(root, roots), root.spec.size)
         found = self.plus([(root, 1)], root.spec.size)

@@ -1,6 +1,6 @@
 """Kernel fusion: roots that run over the same rows share a kernel.
 
-Every root starts as a kernel of its own: a reduction loops over its operand, anything else over itself. It joins the
+Every root starts as its own kernel: a reduction loops over its operand, anything else over itself. It joins the
 kernel of a root that it reads if both run over the same *rows*. Then the values that one row needs are in an
 accumulator (a reduction of the row) or in a scratch row. Softmax becomes one kernel in this way: its maximum, its
 exponentials, their sum and the quotient all run over the same rows. No operation is known by name.
@@ -30,9 +30,9 @@ class Home(dict[Node, Group | Node]):
 
     Attributes:
         place: the positions of roots in the order in which they came.
-        seams: positions that no group lies across, ascending. What a group before a seam depends on lies before it,
-            too, so that a search for something behind it ends there: that of each step of an unrolled loop looks at a
-            few steps, and not at all.
+        seams: positions that no group lies across, ascending. All that a group before a seam needs lies before it,
+            too, so a search for something behind the seam ends there. In an unrolled loop, each step searches
+            a few steps, not all.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Home(dict[Node, Group | Node]):
         del self.seams[bisect_right(self.seams, group.first) : bisect_right(self.seams, group.last)]
 
     def is_before(self, at: Group | Node, group: Group) -> bool:
-        """Whether a kernel lies before a seam that a group lies behind."""
+        """Return whether a kernel lies before a seam that a group lies behind."""
         seam = self.seams[bisect_right(self.seams, group.first) - 1]
         return (at.last if isinstance(at, Group) else self.place[at]) < seam
 
@@ -60,7 +60,7 @@ SWITCHED_OFF = "this class of fusion is switched off"
 
 
 def fuse(roots: dict[Node, str], transient: Collection[Node], without: Set[str]) -> list[Group | Node]:
-    """The kernels in an order in which they can run: groups, and nodes that are library calls.
+    """Return the kernels in an order in which they can run: groups, and nodes that are library calls.
 
     The classes of fusion `without` are switched off.
     """
@@ -83,7 +83,7 @@ def fuse(roots: dict[Node, str], transient: Collection[Node], without: Set[str])
 
 
 def _candidates(reads: list[tuple[Node, At]], home: Home) -> list[Group]:
-    """The groups of the roots that are read, those with most bytes first, then the latest."""
+    """Return the groups of the roots that are read, those with most bytes first, then the latest."""
     found: dict[Group, int] = {}
     for root in dict.fromkeys(root for root, _ in reversed(reads)):
         group = home[root]
@@ -97,7 +97,7 @@ def _join(
 ) -> Group:
     """Make a root a member of the first group that it fits, and others that it fits a part of that group.
 
-    Where there is none, the root has a group of its own.
+    If it fits none, the root begins a new group.
     """
     joined: Group | None = None
     rows: tuple[int, ...] | None = None
@@ -163,7 +163,7 @@ def _absorb(group: Group, other: Group, home: Home) -> None:
 
 
 def _depends_on(start: Iterable[Node], group: Group, home: Home) -> bool:
-    """Whether some roots depend on a group by a path through other kernels."""
+    """Return whether some roots depend on a group by a path through other kernels."""
     pending = [home[root] for root in start if home[root] is not group]
     seen: set[int] = set()
     while pending:
@@ -189,7 +189,7 @@ def _closes_a_circle(group: Group, reads: list[tuple[Node, At]], home: Home) -> 
 
 
 def _between(one: Group, other: Group, home: Home) -> str:
-    """The reason why one of two groups needs the other one to be complete; empty if neither does."""
+    """Return the reason why one of two groups needs the other one to be complete; empty if neither does."""
     for group, read in ((one, other), (other, one)):
         if group.reads & read.nodes:
             return _why(group, read, home) or CIRCLE
@@ -199,7 +199,7 @@ def _between(one: Group, other: Group, home: Home) -> str:
 
 
 def _why(group: Group, read: Group | Node, home: Home) -> str:
-    """The reason why another group that a group reads already is no part of it; empty if there is none."""
+    """Return why a group that another group reads is not part of it; empty if nothing prevents it."""
     return next((why for root, why in group.apart.items() if home[root] is read), "")
 
 
@@ -222,7 +222,7 @@ def _merge_siblings(home: Home) -> None:
 
 
 def _kind(group: Group) -> object:
-    """A key that is equal for groups of equal rows and columns, or with equal tiles; None for any other group."""
+    """Return a key that is equal for groups of equal rows and columns, or with equal tiles; None for other groups."""
     if group.tiles:
         return "tiles", group.rows
     if group.is_contraction or group.rows is None:
@@ -232,7 +232,7 @@ def _kind(group: Group) -> object:
 
 
 def _are_siblings(one: Group, other: Group) -> bool:
-    """Whether one pass computes two groups of one kind, or both read an array in common."""
+    """Return whether one pass computes two groups of one kind, or both read an array in common."""
     if one.tiles or other.tiles:
         return bool(one.tiles & other.tiles)
     members = one.members + other.members
@@ -242,13 +242,13 @@ def _are_siblings(one: Group, other: Group) -> bool:
 
 
 def _arrays(group: Group) -> set[Node]:
-    """The stored values that a group reads, with more than one element for each row."""
+    """Return the stored values that a group reads, with more than one element for each row."""
     read = {root for member in group.members for root, _ in member.reads} - group.nodes
     return {root for root in read if root.spec.size > math.prod(group.rows or ())}
 
 
 def _ordered(roots: dict[Node, str], home: Home) -> list[Group | Node]:
-    """Kernels in topological order."""
+    """Return the kernels in topological order."""
     order: list[Group | Node] = []
     place = {root: number for number, root in enumerate(roots)}
     state: dict[int, int] = {}  # 1 while waiting for what it reads, 2 when done

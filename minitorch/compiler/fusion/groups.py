@@ -92,7 +92,7 @@ class Group:
 
 
 def member_of(node: Node, transient: Collection[Node] = ()) -> Member:
-    """A root by itself."""
+    """Return a root as a member."""
     if is_outer(node, transient):
         return Member(node, node.shape, outer_axes(node, transient), is_outer=True)
     if node.primitive.kind == "reduction":
@@ -103,12 +103,12 @@ def member_of(node: Node, transient: Collection[Node] = ()) -> Member:
 
 
 def variables(space: Iterable[int], letter: str = "d") -> At:
-    """A loop variable for each dimension."""
+    """Return a loop variable for each dimension."""
     return tuple(variable(f"{letter}{number}", length) for number, length in enumerate(space))
 
 
 def reads_of(member: Member, roots: Iterable[Node]) -> tuple[tuple[Node, At], ...]:
-    """The roots that a root reads; see `Member`."""
+    """Return the roots that a root reads; see `Member`."""
     found: list[tuple[Node, At]] = []
 
     def read(node: Node) -> Reader | None:
@@ -131,7 +131,7 @@ def reads_of(member: Member, roots: Iterable[Node]) -> tuple[tuple[Node, At], ..
 
 
 def tiles_of(member: Member, roots: Iterable[Node], transient: Collection[Node]) -> frozenset[TransientRead]:
-    """The transient contractions that a member reads."""
+    """Return the transient contractions that a member reads."""
     inner = {node for node in transient if node.primitive.kind == "contraction"}
     if not inner or not (member.is_outer or (member.is_reduction and member.node.inputs[0] in transient)):
         return frozenset()

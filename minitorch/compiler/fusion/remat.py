@@ -79,7 +79,7 @@ def decide(graph: Graph, transient: Collection[Node], without: Set[str], target:
     asked = evaluations(graph, found.roots, transient)
     often = [node for node in cheap if node not in kept and asked[node] > MOST_WORK * node.spec.size]
     if often and _Kernels(graph, found, target).are_too_much(often):
-        # values between them and a kernel were roots when they were judged, and are none any more
+        # values between them and a kernel were roots when they were judged, but no longer are
         roots = find_roots(graph, transient, {**kept, **dict.fromkeys(often, IN_QUESTION)}, again)
         kernels = _Kernels(graph, fused(roots), target)
         kept |= {node: reason for node in reversed(often) if (reason := kernels.why_often(node))}
@@ -88,7 +88,7 @@ def decide(graph: Graph, transient: Collection[Node], without: Set[str], target:
 
 
 def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node], target: Target) -> list[Node]:
-    """Values that may cost less to store: that are computed by several kernels, or repeatedly by one.
+    """Return values that may cost less to store: computed by several kernels, or repeatedly by one.
 
     Those have more bytes of operands than of their own, many operand arrays, or many operations.
     """
@@ -126,7 +126,7 @@ def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node
 
 
 def _is_made_of_many(node: Node, sources: Mapping[Node, int], target: Target) -> bool:
-    """Whether a value too large for the caches has many operand arrays of its size, all in memory for it."""
+    """Return whether a value too large for the caches has many operand arrays of its size, all in memory for it."""
     large = node.spec.nbytes > target.caches[1]
     return large and sum(size >= node.spec.nbytes for size in sources.values()) > MOST_READ
 
@@ -160,7 +160,7 @@ class _Kernels:
         self.readers: dict[Node, dict[Node, None]] = {}  # of a value: the roots that are computed from it
         self.members: dict[int, list[Node]] = {}  # the roots of a kernel
         self.work = [Work()] * len(decided.order)  # of each kernel
-        self.sums: set[int] = set()  # kernels in which something waits for a sum, so that there is more than one loop
+        self.sums: set[int] = set()  # kernels in which something waits for a sum, so that they have more than one loop
         for kernel, item in enumerate(decided.order):
             if not isinstance(item, Group):
                 self._add(item, kernel, ((base, ()) for base in map(base_of, item.inputs)), 0)
@@ -186,7 +186,7 @@ class _Kernels:
             self.readers.setdefault(node, {})[root] = None
 
     def why_keep(self, node: Node) -> str:
-        """The reason for storing a cheap value; empty if it is recomputed, and no root any more."""
+        """Return the reason for storing a cheap value; empty if it is recomputed and no longer a root."""
         others, kept, again = self._traffic(node)
         arithmetic = self._arithmetic(node, others)
         if self._is_too_often(node, others):
@@ -202,7 +202,7 @@ class _Kernels:
         return ""
 
     def is_cheaper_again(self, node: Node) -> bool:
-        """Whether recomputing an expensive value in every kernel costs less; then it is no root any more."""
+        """Return whether recomputing an expensive value in every kernel costs less; then it is no longer a root."""
         others, kept, again = self._traffic(node)
         once = self.home[node] not in self.sums
         cheaper = bool(others) and once and (again - kept) * BYTE + self._arithmetic(node, others) < 0
@@ -211,14 +211,14 @@ class _Kernels:
         return cheaper
 
     def _traffic(self, node: Node) -> tuple[set[int], int, int]:
-        """The other kernels that read a value; the bytes moved if it is stored, and if it is recomputed."""
+        """Return the other kernels that read a value, and the bytes moved if it is stored, and if it is recomputed."""
         others = {self.home[reader] for reader in self.readers.get(node, ())} - {self.home[node]}
         kept = node.spec.nbytes + sum(self._read(kernel, node) for kernel in others)
         again = sum(self._read_instead(kernel, node) for kernel in others) + self._moved_at_home(node, others)
         return others, kept, again
 
     def _arithmetic(self, node: Node, others: Set[int]) -> int:
-        """Picoseconds of arithmetic if all other kernels compute a value, and its own only if it uses it."""
+        """Return the picoseconds if all other kernels compute a value, and its own kernel only if it uses it."""
         cheap, expensive = times_of(computed(node, self.roots))
         total = 0
         for reader in self._readers(node, others):
@@ -229,7 +229,7 @@ class _Kernels:
         return total
 
     def why_often(self, node: Node) -> str:
-        """The reason for storing a value, however little time that saves; empty if it is no root any more."""
+        """Return the reason for storing a value, however little time that saves; empty if it is no longer a root."""
         others, *_ = self._traffic(node)
         if self._is_too_often(node, others):
             return self._too_often(node, others)
@@ -237,11 +237,11 @@ class _Kernels:
         return ""
 
     def _is_too_often(self, node: Node, others: Set[int]) -> bool:
-        """Whether a kernel that computes a value again takes too much longer than if its nodes were computed once."""
+        """Return whether recomputing a value makes a kernel take too much longer than computing its nodes once."""
         return any(self._is_too_much(kernel, each) for kernel, each in self._works(node, others).items())
 
     def are_too_much(self, nodes: Collection[Node]) -> bool:
-        """Whether a kernel takes too much longer, of those that compute one of some nodes."""
+        """Return whether a kernel that computes one of some nodes takes too much longer."""
         works = ((kernel, each) for kernel, each in enumerate(self.work) if not each.nodes.isdisjoint(nodes))
         return any(self._is_too_much(kernel, each) for kernel, each in works)
 
@@ -250,7 +250,7 @@ class _Kernels:
         return more > 0 and more > (MOST_WORK - 1) * BYTE * self._traffic_of(kernel)
 
     def _traffic_of(self, kernel: int) -> int:
-        """Bytes that a kernel reads and writes."""
+        """Return the bytes that a kernel reads and writes."""
         reads = {source for root in self.members[kernel] for source in self.reads.get(root, ())}
         written = [root for root in self.members[kernel] if self.home.get(root) == kernel]
         inside = sum(self._read(kernel, source) for source in reads if self.home.get(source) != kernel)
@@ -260,7 +260,7 @@ class _Kernels:
         return f"{AGAIN}, each element {self._points(node, {*others, self.home[node]}) // node.spec.size} times"
 
     def _works(self, node: Node, others: Set[int]) -> dict[int, Work]:
-        """The work of other kernels if they compute a value, and of its own if several of its loops do."""
+        """Return the work of other kernels if they compute a value, and of its own if several of its loops do."""
         nodes, own = computed(node, self.roots), self.home[node]
         points = {
             kernel: sum(self.reads[each][node].points for each in self._readers(node, {kernel})) for kernel in others
@@ -270,15 +270,15 @@ class _Kernels:
         return {kernel: self.work[kernel].plus(nodes, times) for kernel, times in points.items()}
 
     def _points(self, node: Node, kernels: Set[int]) -> int:
-        """How often some kernels read elements of a value."""
+        """Return how often some kernels read elements of a value."""
         return sum(self.reads[reader][node].points for reader in self._readers(node, kernels))
 
     def _readers(self, node: Node, kernels: Set[int]) -> list[Node]:
-        """The roots in some kernels that a value is read by."""
+        """Return the roots in some kernels that read a value."""
         return [reader for reader in self.readers.get(node, ()) if self.home[reader] in kernels]
 
     def _moved(self, reader: Node, node: Node) -> int:
-        """The elements that move to and from memory while a root is computed from a value.
+        """Return the elements that move to and from memory while a root is computed from a value.
 
         A contraction reads what it packs from a cache, but for the first time.
         """
@@ -288,16 +288,16 @@ class _Kernels:
         return min(reads[node].elements, reader.spec.size + sum(read.distinct for read in reads.values()))
 
     def _is_used_at_home(self, node: Node) -> bool:
-        """Whether the kernel that computes a value reads it, too."""
+        """Return whether the kernel that computes a value reads it, too."""
         return any(self.home[reader] == self.home[node] for reader in self.readers.get(node, ()))
 
     def _read(self, kernel: int, node: Node, but: Node | None = None) -> int:
-        """Bytes of a value that a kernel reads, without the reads of one of its roots."""
+        """Return the bytes of a value that a kernel reads, without the reads of one of its roots."""
         roots = [root for root in self.readers[node] if self.home[root] == kernel and root is not but]
         return min(node.spec.nbytes, sum(self.reads[root][node].bytes for root in roots))
 
     def _read_instead(self, kernel: int, node: Node) -> int:
-        """Additional bytes that a kernel reads to compute a value instead of reading it."""
+        """Return the additional bytes that a kernel reads to compute a value instead of reading it."""
         share = self._read(kernel, node)
         return sum(
             max(0, min(read.bytes, share * read.bytes // node.spec.nbytes) - self._read(kernel, source))
@@ -306,7 +306,7 @@ class _Kernels:
         )
 
     def _least(self, node: Node) -> int:
-        """The picoseconds that one more kernel has to save.
+        """Return the picoseconds that one more kernel has to save.
 
         A kernel of sums reads in one pass with others like it, as long as nothing follows the sums: then it is a share
         of what they read.
@@ -319,7 +319,7 @@ class _Kernels:
         return max(KERNEL, read // NEGLIGIBLE * BYTE)
 
     def _moved_at_home(self, node: Node, others: Set[int]) -> int:
-        """Additional bytes that its own kernel moves if it does not store a value; may be negative.
+        """Return the additional bytes that its own kernel moves if it does not store a value; may be negative.
 
         A kernel that does not use it need not read its operands; operands that the kernel computes are read by others.
         """
@@ -332,7 +332,7 @@ class _Kernels:
         return total
 
     def _stays(self, node: Node) -> bool:
-        """Whether only the kernel that computes a value reads it, so that it need not be in memory."""
+        """Return whether only the kernel that computes a value reads it, so that it need not be in memory."""
         return all(self.home[reader] == self.home[node] for reader in self.readers.get(node, ()))
 
     def _take_out(self, node: Node) -> None:
@@ -358,13 +358,13 @@ class _Kernels:
 
 
 def _elements(node: Node, at: At) -> int:
-    """An upper bound of the elements of a value that are read at some indices."""
+    """Return an upper bound of the elements of a value that are read at some indices."""
     lengths = (high - low + 1 for low, high in (index.bounds for index in at))
     return math.prod(lengths)
 
 
 def _packed(contraction: Node, at: At) -> tuple[int, int]:
-    """The `elements` and `points` of `_Read`, for elements at some indices in the space of a contraction."""
+    """Return the `elements` and `points` of `_Read` for elements at some indices in a contraction's space."""
     own = frozenset[Variable]().union(*(index.variables for index in at))
     labels = {label for label, index in enumerate(variables(space_of(contraction))) if index.variables & own}
     times, points = min(

@@ -46,12 +46,12 @@ NONE_KEPT: Mapping[Node, str] = MappingProxyType({})
 
 
 def is_stored_already(node: Node) -> bool:
-    """Whether a value is in memory before anything runs: an input, or an array constant."""
+    """Return whether a value is in memory before anything runs: an input, or an array constant."""
     return node.primitive is INPUT or isinstance(node.params.get("value"), Literal)
 
 
 def inlined(node: Node, roots: Container[Node]) -> Iterator[Node]:
-    """A node and the nodes between it and stored values, which are computed with it."""
+    """Return a node and the nodes between it and stored values, which are computed with it."""
     pending, seen = [node], {node}
     while pending:
         at = pending.pop()
@@ -63,19 +63,19 @@ def inlined(node: Node, roots: Container[Node]) -> Iterator[Node]:
 
 
 def is_call(node: Node) -> bool:
-    """Whether NumPy runs a node, and not generated loops."""
+    """Return whether NumPy runs a node, instead of generated loops."""
     return not can_lower(node) and node.primitive.kind not in ("reduction", "contraction")
 
 
 def base_of(node: Node) -> Node:
-    """The value at the beginning of a chain of views."""
+    """Return the value at the beginning of a chain of views."""
     while node.primitive.is_view:
         node = node.inputs[0]
     return node
 
 
 def _unpadded(node: Node) -> Node:
-    """The value at the beginning of a chain of views and paddings, as there is before a convolution.
+    """Return the value at the beginning of a chain of views and paddings, as before a convolution.
 
     A padding with a number that is not known is a selection: of the padded value inside, and of that number around it.
     """
@@ -91,7 +91,7 @@ def _is_padded(node: Node) -> bool:
 
 
 def _reread(operand: Node) -> Node | None:
-    """What a convolution reads each element of repeatedly, if it is quantised here: padded, so that nothing is masked.
+    """Return the value that a convolution rereads if it is quantised here: padded, so that nothing is masked.
 
     An element is a few bytes to read and a byte to store; to quantise it for every place in a filter costs more.
     """
@@ -105,7 +105,7 @@ def _reread(operand: Node) -> Node | None:
 
 
 def output_base(node: Node) -> Node:
-    """The value that has to be in memory for an output: a reshape of it is the same memory."""
+    """Return the value that has to be in memory for an output: a reshape of it is the same memory."""
     while node.primitive.name == "reshape":
         node = node.inputs[0]
     return node
@@ -118,7 +118,7 @@ def find_roots(
     remade: Container[Node] = (),
     store_all: bool = False,
 ) -> dict[Node, str]:
-    """The roots in program order, each with its reason.
+    """Return the roots in program order, each with its reason.
 
     Args:
         graph: the program.
@@ -208,7 +208,7 @@ def find_roots(
 
 
 def count_readers(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
-    """How many nodes read a value, or a view of it."""
+    """Return how many nodes read a value, or a view of it."""
     count, pending = 0, [node]
     while pending:
         for user in users[pending.pop()]:
@@ -218,7 +218,7 @@ def count_readers(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
 
 
 def packings(node: Node) -> Iterator[tuple[Node, int]]:
-    """The operands of a contraction, and how often it computes each element of them.
+    """Return the operands of a contraction, and how often it computes each element of them.
 
     Once for each time that the element is packed. A product with a vector, or of two, packs nothing, and computes it
     for each use.
@@ -231,7 +231,7 @@ def packings(node: Node) -> Iterator[tuple[Node, int]]:
 
 
 def _uses(node: Node) -> Iterator[tuple[Node, int]]:
-    """The operands of a contraction, and for how many rows or columns of the result each element is used."""
+    """Return the operands of a contraction, and for how many rows or columns of the result it uses each element."""
     if node.primitive.kind == "contraction":
         for operand, dims in zip(node.inputs, labels_of(node), strict=True):
             own = {label for labels in dims for label in labels}
@@ -239,7 +239,7 @@ def _uses(node: Node) -> Iterator[tuple[Node, int]]:
 
 
 def _repeated(node: Node) -> Iterator[Node]:
-    """The operands of which a node computes elements more than once, or far more than it needs.
+    """Return the operands of which a node computes elements more than once, or far more than it needs.
 
     A padding computes an element for each of its own, also where it then takes a number, and so does a concatenation.
     """

@@ -37,7 +37,7 @@ Fit = tuple[int | None, ...]
 
 
 def fit(group: Group, member: Member, reads: Iterable[tuple[Node, At]]) -> Fit | str:
-    """How the rows of a group run through a root that reads it, or the reason why the root cannot join it."""
+    """Return how the rows of a group run through a root that reads it, or why the root cannot join it."""
     nodes = group.nodes
     inside = [(root, at) for root, at in reads if root in nodes]
     if member.is_contraction:
@@ -50,20 +50,20 @@ def fit(group: Group, member: Member, reads: Iterable[tuple[Node, At]]) -> Fit |
 
 
 def rows_of(member: Member, group: Group, found: Fit) -> tuple[int, ...] | None:
-    """The dimensions of a root that are its rows in a group that it fits, in the group's order; None while all are."""
+    """Return the dimensions of a root that are its rows in a group, in the group's order; None while all are."""
     if group.rows is None and not member.is_reduction:
         return None
     return tuple(dim for dim in found if dim is not None and (group.rows is not None or dim in member.rows))
 
 
 def aligned(group: Group, found: Fit, rows: Sequence[int]) -> list[tuple[int, ...]]:
-    """The rows of a group's members, in the order of the dimensions of a root that run along them."""
+    """Return the rows of a group's members, in the order of the dimensions of a root that run along them."""
     places = [found.index(dim) for dim in rows]
     return [tuple(known.rows[place] for place in places) for known in group.members]
 
 
 def obstacle(one: Group, other: Group, fits: tuple[Fit, Fit], member: Member, rows: Sequence[int] | None) -> str:
-    """The reason why two groups that a root fits do not become one; empty if they can.
+    """Return why two groups that a root fits do not become one; empty if they can.
 
     Args:
         one, other: the groups.
@@ -89,7 +89,7 @@ def obstacle(one: Group, other: Group, fits: tuple[Fit, Fit], member: Member, ro
 
 
 def unlike(members: Iterable[tuple[Member, tuple[int, ...]]]) -> str:
-    """The reason why roots with given rows do not share loops over columns; empty if they do."""
+    """Return why roots with given rows do not share loops over columns; empty if they do."""
     wide = [(known, rows) for known, rows in members if has_columns(known, rows)]
     if len({(known.space, rows) for known, rows in wide}) > 1:
         return OTHER_COLUMNS
@@ -101,19 +101,19 @@ def unlike(members: Iterable[tuple[Member, tuple[int, ...]]]) -> str:
 
 
 def has_columns(member: Member, rows: Sequence[int]) -> bool:
-    """Whether a root with given rows has more than one element in each."""
+    """Return whether a root with given rows has more than one element in each."""
     return any(length != 1 for dim, length in enumerate(member.space) if dim not in rows)
 
 
 def is_one_pass(members: Iterable[Member]) -> bool:
-    """Whether roots are reductions of which none needs another, so that one loop computes them all."""
+    """Return whether roots are reductions that do not need each other, so that one loop computes them all."""
     known = list(members)
     nodes = {member.node for member in known}
     return all(member.is_reduction and not any(root in nodes for root, _ in member.reads) for member in known)
 
 
 def _fits_tiles(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:
-    """Whether a root reads the tiles of a group, or only results of its reductions."""
+    """Return whether a root reads the tiles of a group, or only results of its reductions."""
     read = [known for known in group.members if known.node in dict(inside)]
     if member.tiles or member.is_reduction:
         return bool(member.tiles & group.tiles) and all(known.is_reduction for known in read)
@@ -127,12 +127,12 @@ def _fits_tiles(group: Group, member: Member, inside: list[tuple[Node, At]]) -> 
 
 
 def _is_wider(member: Member, group: Group) -> bool:
-    """Whether a root has more than one element for each row."""
+    """Return whether a root has more than one element for each row."""
     return math.prod(member.space) != math.prod(group.rows or ())
 
 
 def _plain(index: Index, length: int) -> Any:
-    """The variable that an index equals and that covers a dimension, None for a dimension of length 1, else False."""
+    """Return the variable that an index equals and that covers a dimension; None for length 1, else False."""
     if length == 1 and index == NOWHERE:
         return None
     found = index.as_variable
@@ -140,7 +140,7 @@ def _plain(index: Index, length: int) -> Any:
 
 
 def _fit_open(group: Group, member: Member, inside: list[tuple[Node, At]]) -> Fit | str:
-    """How a root runs over the elements of a group of pointwise roots."""
+    """Return how a root runs over the elements of a group of pointwise roots."""
     shape = group.members[0].space
     orders = {tuple(_plain(index, length) for index, length in zip(at, shape, strict=True)) for _, at in inside}
     if len(orders) != 1:
@@ -157,7 +157,7 @@ def _fit_open(group: Group, member: Member, inside: list[tuple[Node, At]]) -> Fi
 
 
 def _fit_rows(group: Group, lengths: tuple[int, ...], member: Member, inside: list[tuple[Node, At]]) -> Fit | str:
-    """How a root runs over the rows of a group, if all that it reads of the group is of the same row."""
+    """Return how a root runs over the rows of a group, if all that it reads of the group is in the same row."""
     rows: dict[int, Variable] = {}
     for known in group.members:
         for root, at in inside:

@@ -10,7 +10,7 @@ are used. FlashAttention (Dao et al., 2022) keeps it out of memory. Here that is
 - one loop over its rows, or one over its columns, can compute each of these ends (`_obstacle`).
 
 All values of its size on the way, its *cone*, are transient, too, and are recomputed tile by tile where they are used.
-This is decided on the graph alone: there is a schedule for every kernel of transient values
+This is decided on the graph alone: every kernel of transient values has a schedule
 (`scheduling.schedules.attention`).
 
 Two things change with respect to eager mode. A factor of a row, such as the division by the sum of the weights, is
@@ -71,7 +71,7 @@ class Transient:
 
 
 def find_transient(graph: Graph) -> Transient:
-    """The transient values of a graph."""
+    """Return the transient values of a graph."""
     if sum(node.primitive.kind == "contraction" for node in graph.nodes) < 2:
         return Transient()
     users, outputs = graph.users(), set(map(output_base, graph.outputs))
@@ -108,7 +108,7 @@ class _Cone:
 
 
 def _cone(contraction: Node, users: Users, outputs: set[Node]) -> _Cone | None:
-    """The cone of a contraction, if only reductions and contractions read it, and a reduction flows back to it."""
+    """Return a contraction's cone, if only reductions and contractions read it, and a reduction flows back to it."""
     axes: dict[Node, Axes | None] = {
         contraction: tuple(axis if length != 1 else UNIT for axis, length in enumerate(contraction.shape))
     }
@@ -140,7 +140,7 @@ def _cone(contraction: Node, users: Users, outputs: set[Node]) -> _Cone | None:
 
 
 def _moved(axes: Axes | None, value: Node, user: Node, contraction: Node) -> Axes | None:
-    """The axes of a user of a value in the cone of a contraction."""
+    """Return the axes of a user of a value in the cone of a contraction."""
     if axes is None or user.primitive.kind in POINTWISE:
         return axes
     if user.primitive.name == "permute":
@@ -155,7 +155,7 @@ def _moved(axes: Axes | None, value: Node, user: Node, contraction: Node) -> Axe
 
 
 def _flows_back(reductions: Iterable[Node], cone: Container[Node], users: Users) -> bool:
-    """Whether the result of a reduction is read by a value of the cone."""
+    """Return whether a value of the cone reads the result of a reduction."""
     pending = list(reductions)
     seen = set(pending)
     while pending:
@@ -169,7 +169,7 @@ def _flows_back(reductions: Iterable[Node], cone: Container[Node], users: Users)
 
 
 def _obstacle(cone: _Cone, users: Users, outputs: set[Node], place: Mapping[Node, int]) -> str:
-    """The reason why no schedule could compute what is wanted of a cone in tiles; empty if one can.
+    """Return why no schedule could compute the wanted values of a cone in tiles; empty if one can.
 
     A reduction or contraction at its end loops over the rows, and within them over the columns, or the other way round.
     Each such pair of loops is a kernel of tiles, and the last of its steps is a contraction.
@@ -211,7 +211,7 @@ def _obstacle(cone: _Cone, users: Users, outputs: set[Node], place: Mapping[Node
 
 
 def _is_made_of_numbers(value: Node) -> bool:
-    """Whether the elements of a matrix are computed from no array, but from numbers that all of them share."""
+    """Return whether a matrix is computed from no array, but from numbers that all of its elements share."""
     pending, seen = [value], {value}
     for node in pending:
         if math.prod(node.shape[-2:]) == 1:
@@ -225,7 +225,7 @@ def _is_made_of_numbers(value: Node) -> bool:
 
 
 def _is_scaled(value: Node, cone: _Cone) -> bool:
-    """Whether a value of a cone is the contraction but for factors that the elements of a row share."""
+    """Return whether a value of a cone is the contraction but for factors that the elements of a row share."""
     while value is not cone.contraction:
         own = [each for each in value.inputs if each in cone.axes]
         others = [each for each in value.inputs if each not in cone.axes]
@@ -257,7 +257,7 @@ class _Flows:
     place: Mapping[Node, int]
 
     def shares(self, end: Node) -> bool:
-        """Whether a reduction is in the kernel of an outer contraction over the same rows.
+        """Return whether a reduction is in the kernel of an outer contraction over the same rows.
 
         Between the two are values of the cone, other reductions, and cheap operations on numbers of a row. A number
         that is an output or expensive is stored, and ends a kernel.
@@ -278,14 +278,14 @@ class _Flows:
         return False
 
     def _is_ordered(self, end: Node, other: Node, outer: Node) -> bool:
-        """Whether one of two reductions needs the other, or a contraction does not need the other one."""
+        """Return whether one of two reductions needs the other, or a contraction does not need the other one."""
         if other is end or self.place[other] > self.place[outer] or not self._between(other, outer):
             return True
         first, second = sorted((end, other), key=self.place.__getitem__)
         return bool(self._between(first, second))
 
     def is_subtracted(self, end: Node) -> bool:
-        """Whether a reduction is no maximum, or the first, and every term of it alone is ``exp(x - maximum)``."""
+        """Return whether a reduction is no maximum, or the first, and each term of it alone is ``exp(x - maximum)``."""
         if end.primitive is not P.reduce_max:
             return True
         earlier = (each for each in self.cone.reductions if self.place[each] < self.place[end])
@@ -301,7 +301,7 @@ class _Flows:
         return True
 
     def is_factor(self, end: Node) -> bool:
-        """Whether a reduction is a maximum, or all that is computed of it for each column are factors of terms."""
+        """Return whether a reduction is a maximum, or only factors of terms are computed of it per column."""
         pending, seen = [end] * (end.primitive is P.reduce_sum), set[Node]()
         while pending:
             new = {user for user in self.users[pending.pop()] if self._is_kept_near(user)} - seen
@@ -314,7 +314,7 @@ class _Flows:
         return True
 
     def _numbers(self, ends: Iterable[Node]) -> set[Node]:
-        """The numbers of a row that are computed cheaply from some reductions."""
+        """Return the numbers of a row that are computed cheaply from some reductions."""
         found, pending = set[Node](), list(ends)
         while pending:
             users = self.users[pending.pop()]
@@ -324,12 +324,12 @@ class _Flows:
         return found
 
     def _is_kept_near(self, node: Node) -> bool:
-        """Whether a value is no root: of the cone, or a cheap operation on numbers of a row."""
+        """Return whether a value is not a root, but of the cone, or a cheap operation on numbers of a row."""
         is_number = node.primitive.kind in POINTWISE or node.primitive.name in ("permute", "reshape", "expand")
         return node in self.cone.axes or (is_number and node not in self.outputs and not is_expensive(node))
 
     def _between(self, first: Node, second: Node) -> set[Node]:
-        """All that is computed from one node, and that another one is computed from."""
+        """Return the nodes that are computed from one node, and that another is computed from."""
         below, pending = set[Node](), [first]
         while pending:
             new = {user for user in self.users[pending.pop()] if self.place[user] < self.place[second]} - below
@@ -344,11 +344,11 @@ class _Flows:
 
 
 def is_outer(node: Node, transient: Collection[Node]) -> bool:
-    """Whether a contraction sums over transient values."""
+    """Return whether a contraction sums over transient values."""
     return node.primitive.kind == "contraction" and any(operand in transient for operand in node.inputs)
 
 
 def outer_axes(node: Node, transient: Collection[Node]) -> tuple[int, ...]:
-    """The axes of a contraction over transient values that are theirs; the remaining one is the other operand's."""
+    """Return a transient contraction's axes that are its rows' own; the remaining one is the other operand's."""
     last = len(node.shape) - 1
     return (*range(last - 1), last - 1 if node.inputs[0] in transient else last)
