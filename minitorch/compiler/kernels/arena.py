@@ -18,7 +18,7 @@ class Lifetime:
     Attributes:
         size: bytes.
         first: the step that writes it.
-        last: the last step that reads it (or `first`, if none does).
+        last: the last step that reads it (`first` if it is never read).
         in_place: numbers of buffers, last read at step `first`, whose memory it may take: the step reads each of their
             elements before it writes the same bytes of this one.
     """
@@ -45,7 +45,7 @@ class Plan:
 
 
 def aligned(size: int, alignment: int = ALIGNMENT) -> int:
-    """`size`, rounded up."""
+    """Round `size` up to a multiple of `alignment`."""
     return -(-size // alignment) * alignment
 
 
@@ -59,7 +59,7 @@ ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 
 
 def plan(buffers: Sequence[Lifetime]) -> Plan:
-    """Offsets in one arena such that no two buffers overlap while both are live.
+    """Return offsets in one arena such that no two buffers overlap while both are live.
 
     A buffer takes the memory of one of its `in_place` buffers if it can, else the smallest gap (best fit).
 
@@ -117,7 +117,7 @@ def _may_share(buffers: Sequence[Lifetime], new: int, old: int) -> bool:
 
 
 def lower_bound(buffers: Sequence[Lifetime]) -> int:
-    """The most live bytes at one step, if every buffer that may take the memory of another does."""
+    """Return the most live bytes at one step, if every buffer that may take the memory of another does."""
     change: dict[int, int] = defaultdict(int)  # live bytes at a step, less those at the step before
     shared: dict[int, int] = defaultdict(int)
     for buffer in buffers:

@@ -27,7 +27,7 @@ class FusedCost(Tabular, Traffic):
         peak_bytes: the most memory alive at once, kernel by kernel: inputs and array constants always, a value until
             the last kernel that reads it, outputs until the end. Memory that is used in place counts twice.
         arena_bytes: bytes of intermediate values, where values with disjoint live ranges share memory.
-        intermediate_bytes: their bytes if each had memory of its own.
+        intermediate_bytes: their bytes if they shared no memory.
         peak_in_arena: inputs, array constants, and the most that a call takes: the arena and outputs, but for those
             that are written over an input.
         unfused: the same counts of the function as it is written, every operation by itself, as eager mode runs them:
@@ -64,7 +64,7 @@ class FusedCost(Tabular, Traffic):
 def fused_cost(
     ledger: Ledger, written: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()
 ) -> FusedCost:
-    """The cost of a graph's kernels, beside that of the graph as it was written.
+    """Return the cost of a graph's kernels, beside that of the graph as it was written.
 
     Outputs that replace an input, and inputs that are given away, are as for `place`.
     """

@@ -47,7 +47,7 @@ class Filling:
 
     @property
     def key(self) -> Hashable:
-        """What the arrays hold: the same of any that are packed in the same way from the same memory."""
+        """The contents of the arrays: equal for any that are packed in the same way from the same memory."""
         return self.arrays, self.block, tuple((id(node.params["value"].array), first) for node, first in self.constants)
 
 
@@ -64,7 +64,7 @@ class Kernel(Tabular):
         target: the machine of its code.
         loops: its loops; None for a call.
         buffers: the node behind each buffer of the loops.
-        own: the user's own schedule of each nest, or None; empty if there is none for any.
+        own: the user's own schedule of each nest, or None; empty without any.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Kernel(Tabular):
 
     @cached_property
     def operations(self) -> count.Operations:
-        """What it computes, as its loops are scheduled: with all that it computes repeatedly."""
+        """Its operations as its loops are scheduled, with all that it computes repeatedly."""
         if self.loops is None:
             return count.Operations(sum(map(cost.flops, self.nodes)), sum(map(cost.transcendentals, self.nodes)))
 
@@ -175,7 +175,7 @@ class Kernel(Tabular):
 
     @cached_property
     def filling(self) -> str:
-        """LLVM IR of what fills the arrays of the program when it is loaded; empty if there are none."""
+        """LLVM IR of the procedures that fill the program's arrays when it is loaded; empty without arrays."""
         return emit(self.scheduled, self.target, once=True) if self.fillings else ""
 
     @cached_property
@@ -259,7 +259,7 @@ class Kernel(Tabular):
 
 
 def table_of(kernels: Sequence[Kernel], title: str = "kernel") -> Table:
-    """A table of kernels.
+    """Return a table of kernels.
 
     Args:
         kernels: in order.

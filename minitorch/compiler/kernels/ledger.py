@@ -73,7 +73,7 @@ class Ledger(Tabular):
     own: Own | None = field(default=None, repr=False)
 
     def for_target(self, target: str | Target) -> Ledger:
-        """The same graph for another machine: to be printed and counted here, whatever this machine is.
+        """Return the ledger of the same graph for another machine, to print and count it on this one.
 
         Schedules of the user's own apply there, too, where the kernels have the same loops.
 
@@ -81,7 +81,7 @@ class Ledger(Tabular):
             target: ``"sse2"``, ``"avx2"``, ``"avx512"``, ``"neon"`` or ``"apple-m1"``, or any `Target`.
 
         Raises:
-            ValueError: if there is no target of that name.
+            ValueError: if no target has that name.
 
         Example:
             >>> import minitorch as mt
@@ -97,7 +97,7 @@ class Ledger(Tabular):
         return ledger_of(self.graph, named, self.without, self.own)
 
     def by_source(self) -> dict[Source, tuple[str, ...]]:
-        """The names of the kernels that each line is a part of."""
+        """Return the names of the kernels that each line is a part of."""
         found: dict[Source, dict[str, None]] = {}
         for kernel in self.kernels:
             for node in kernel.nodes:
@@ -147,7 +147,7 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
     decided = decide(graph, transient.values, without, target)
     roots, order = decided.roots, decided.order
     kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
-    kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
+    kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has no kernel
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
     if own:
@@ -157,7 +157,7 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
 
 
 def _with_own(kernel: Kernel, own: Own) -> Kernel:
-    """A kernel with the user's own schedules; what is known of it with the engine's is asked anew."""
+    """Return a kernel with the user's own schedules; facts known of the engine's schedule are found again."""
     found = [own.get((nest, buffers)) for nest, buffers, _ in kernel.loops.parts] if kernel.loops else []
     return replace(kernel, own=tuple(found)) if any(each is not None for each in found) else kernel
 
@@ -175,7 +175,7 @@ def _kernels(
 
 
 def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
-    """The roots that are stored in memory: outputs, and values that another kernel reads."""
+    """Return the roots that are stored in memory: outputs, and values that another kernel reads."""
     needed = set(map(output_base, graph.outputs))
     for item in order:
         if isinstance(item, Group):
@@ -209,7 +209,7 @@ def _loop_kernel(
 
 
 def _covered(group: Group, roots: dict[Node, str]) -> tuple[Node, ...]:
-    """All nodes that a group computes, in program order."""
+    """Return all nodes that a group computes, in program order."""
     found: dict[Node, None] = {}
     for member in group.members:
         pending, seen, outside = [member.node], {member.node}, set()
@@ -230,7 +230,7 @@ def _call_kernel(number: int, node: Node, target: Target) -> Kernel:
 
 
 def _apart(order: Sequence[Group | Node], roots: dict[Node, str]) -> dict[tuple[Node, Node], str]:
-    """For a root and a node of another group that reads it, the reason why the root is no member of that group."""
+    """Return why a root is not in the group of a node that reads it, for each such pair."""
     groups = [item for item in reversed(order) if isinstance(item, Group)]  # of several readers, the first counts
     return {
         (operand, node): group.apart[operand]
@@ -249,7 +249,7 @@ def _edges(
     again: Container[Node],
     apart: Mapping[tuple[Node, Node], str],
 ) -> tuple[Edge, ...]:
-    """Every use of a computed value: fused, or the reason against it."""
+    """Return every use of a computed value: fused, or the reason against it."""
     home: dict[Node, set[tuple[int, int]]] = {}  # by kernel and phase
     for number, kernel in enumerate(kernels):
         for phase, nodes in enumerate(kernel.phases):

@@ -41,7 +41,7 @@ def merge_siblings(kernels: Sequence[Kernel]) -> list[Kernel]:
 
 
 def _in_order(kernels: Sequence[Kernel], levels: Sequence[tuple[int, ...]]) -> list[Kernel]:
-    """The kernels with each level merged, near their original order, so that values do not wait in memory.
+    """Return the kernels with each level merged, near their original order, so that values do not wait in memory.
 
     A level comes when its last kernel would have come, or before the first that reads one of it.
     """
@@ -79,7 +79,7 @@ def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
     ends: list[int] = []  # the phase after the last one of a group
     firsts: list[list[int]] = []  # the first phase of each kernel of a group
     made: dict[Node, int] = {}  # the group that writes a value, by its place
-    is_run: list[bool] = []  # whether the group at that place has units of work, which later phases are none of
+    is_run: list[bool] = []  # whether the group at that place has units of work, excluding later phases
     for kernel in kernels:
         place = max((made[node] for node in kernel.reads if node in made), default=0)
         while place < len(groups) and not is_run[place]:
@@ -102,7 +102,7 @@ def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
 
 
 def _in_phases(kernels: Sequence[Kernel], first_phases: Sequence[int]) -> Kernel:
-    """Several kernels as one, of the kind of the last that has more iterations than all before it."""
+    """Return several kernels as one, of the kind of the last that has more iterations than all before it."""
     name, kind, rounds = kernels[0].name, kernels[0].kind, 0
     for number, kernel in enumerate(kernels):
         assert kernel.loops is not None
@@ -116,7 +116,7 @@ def _in_phases(kernels: Sequence[Kernel], first_phases: Sequence[int]) -> Kernel
 
 
 def _together(kernels: Sequence[Kernel], name: str, kind: str, first_phases: Sequence[int]) -> Kernel:
-    """Several kernels as one, with given first phases."""
+    """Return several kernels as one, with given first phases."""
     loops = [kernel.loops for kernel in kernels if kernel.loops is not None]
     begins = list(accumulate((len(kernel.buffers) for kernel in kernels), initial=0))
     phases: list[dict[Node, None]] = [{} for _ in range(max(first_phases) + 1)]

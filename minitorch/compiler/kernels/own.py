@@ -14,7 +14,7 @@ from .kernel import Kernel
 
 
 def own_schedule(kernel: Kernel, rewrites: Schedule, nest: int = 0) -> Own:
-    """The schedule of one nest of a kernel, for `minitorch.compiler.kernels.ledger.ledger_of`.
+    """Return the schedule of one nest of a kernel, for `minitorch.compiler.kernels.ledger.ledger_of`.
 
     Raises:
         ScheduleError: if a step would change what is computed, or cannot be carried out.
@@ -29,7 +29,7 @@ def own_schedule(kernel: Kernel, rewrites: Schedule, nest: int = 0) -> Own:
     made = procedure(definition, buffers)
     lines = ", ".join(dict.fromkeys(str(node.source) for node in kernel.nodes if node.source))
     names: set[str] = set()  # also of loops of one iteration, which are left out: steps may name them
-    # The engine's schedules name loops that are left out, too: a step of one may stand here with other steps.
+    # The engine's schedules name loops that are left out, too: a step of one may be mixed here with other steps.
     vanished = {name for each in replace(kernel, own=()).schedule.nests[nest] for name in _mentioned(each)}
     for number, rewrite in enumerate(rewrites, 1):
         names |= {each.variable.name for each in loops(made.body)}

@@ -43,7 +43,7 @@ class Placement:
 
     @property
     def intermediate_bytes(self) -> int:
-        """Bytes of the values in the arena, if each had memory of its own."""
+        """Bytes of the values in the arena if they shared no memory."""
         return sum(node.spec.nbytes for node in self.offsets)
 
 
@@ -94,18 +94,18 @@ class _Lives:
         self._taking_over: dict[int, set[tuple[Node, Node]]] = {}
 
     def by_loops(self, node: Node) -> bool:
-        """Whether a generated kernel writes the value; the result of a library call has memory of its own."""
+        """Return whether a generated kernel writes the value; the result of a library call has its own memory."""
         return self.kernels[self.written[node]].loops is not None
 
     def takes_over(self, new: Node, old: Node) -> bool:
-        """Whether the kernel that writes `new` may write it over `old`, which it reads."""
+        """Return whether the kernel that writes `new` may write it over `old`, which it reads."""
         number = self.written[new]
         if number not in self._taking_over:
             self._taking_over[number] = set(takes_over(self.kernels[number]))
         return (new, old) in self._taking_over[number]
 
     def lifetimes(self, nodes: Collection[Node]) -> list[Lifetime]:
-        """The live ranges of some values, and which of the others each may be written over."""
+        """Return the live ranges of some values, and which of the others each may be written over."""
         numbers = {node: number for number, node in enumerate(nodes)}
         found = []
         for node in nodes:
@@ -122,7 +122,7 @@ def _can_fail(kernel: Kernel) -> bool:
 
 
 def _overwritten(lives: _Lives, updates: Mapping[int, int], donated: Collection[int]) -> Iterator[tuple[int, int]]:
-    """Which outputs are written into which inputs."""
+    """Yield the outputs that are written into inputs, and those inputs."""
     free = [number for number in donated if number not in updates.values()]
     for output, base in enumerate(lives.bases):
         if is_stored_already(base) or lives.kept[base] > 1 or not lives.by_loops(base):
@@ -144,7 +144,7 @@ def _may_overwrite(lives: _Lives, new: Node, old: Node) -> bool:
 
 
 def takes_over(kernel: Kernel) -> Iterator[tuple[Node, Node]]:
-    """The pairs of a value that a kernel writes and one that it reads, such that the first may take the other's place.
+    """Yield the pairs of a value that a kernel writes and one that it reads whose place the first may take.
 
     Only one of several that are written may take a certain place.
     """
@@ -164,7 +164,7 @@ def takes_over(kernel: Kernel) -> Iterator[tuple[Node, Node]]:
 
 
 def same_place(nest: Nest) -> Iterator[tuple[int, int]]:
-    """The pairs of a buffer that a nest writes and one whose elements it reads before it writes the same ones.
+    """Yield the pairs of a buffer that a nest writes and one whose elements it reads before it writes the same ones.
 
     That is so if all loads have the index of the store, and none comes in a later loop. In the loop of the store it may
     be in a later statement, if it is in an earlier one too: within a loop, equal expressions are computed once.

@@ -49,7 +49,7 @@ class Peaks(Protocol):
         """Bytes read and written in a second."""
 
     def peak(self, dtype: str) -> float:
-        """Additions and multiplications of a type in a second."""
+        """Return the additions and multiplications of a type in a second."""
 
 
 class Listing(tuple[Rewrite, ...]):
@@ -64,7 +64,7 @@ class Listing(tuple[Rewrite, ...]):
     refused: tuple[tuple[str, ...], ...]
 
     def __new__(cls, nests: Sequence[Schedule], refused: Sequence[tuple[str, ...]]) -> Listing:
-        """The rewrites of all nests, one after another."""
+        """Join the rewrites of all nests."""
         made = super().__new__(cls, (rewrite for nest in nests for rewrite in nest))
         made.nests, made.refused = tuple(nests), tuple(refused)
         return made
@@ -159,7 +159,7 @@ class Step:
         return found[0] if len(found) == 1 else found
 
     def prepared(self, *inputs: Tensor | Array) -> Call:
-        """The call alone, for timing: it writes to the same memory every time."""
+        """Return the call alone, for timing: it writes to the same memory every time."""
         wanted = [node for node in self.kernel.reads if node.primitive.name != "constant"]
         if len(inputs) != len(wanted):
             names = ", ".join(str(node.spec) for node in wanted)
@@ -243,7 +243,7 @@ class Steps(Sequence[Step]):
 
 
 def _examples(kernel: Kernel) -> list[Array]:
-    """Numbers between 0 and 1 for what a kernel reads; integers, which may be indices, are zeros."""
+    """Return numbers between 0 and 1 for the inputs of a kernel; integers, which may be indices, are zeros."""
     random = np.random.default_rng(0)
     wanted = [node for node in kernel.reads if node.primitive.name != "constant"]
     floats = [node.dtype.is_floating_point for node in wanted]
@@ -327,7 +327,7 @@ class Measured:
         return Table(template, shown, (*head, "rate, on a logarithmic scale"), (1, len(head))).html
 
     def _bar(self, rate: float) -> str:
-        """A rate as a bar that is as long as all of the cell if it is the highest of them."""
+        """Draw a rate as a bar; the highest rate fills the cell."""
         highest, lowest = max(self.rates()), min(self.rates())
         share = (1 + log(rate / lowest)) / (1 + log(highest / lowest))  # the lowest is seen, too
         return "█" * max(1, round(BAR * share))
