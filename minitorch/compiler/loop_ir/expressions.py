@@ -19,7 +19,7 @@ Places = Mapping[Variable, Index]
 
 
 def computed_in(dtype: DType) -> DType:
-    """The type of a register: 16-bit floats are computed in float32, and rounded after every operation, as in eager.
+    """Return the type of a register: 16-bit floats are computed in float32 and rounded per operation, as in eager.
 
     Sums keep their total in float32 until they are complete.
     """
@@ -40,7 +40,7 @@ class Inside:
         return hash(self.bounds)
 
     def and_(self, low: int, index: Index, high: int) -> Inside:
-        """One more condition, unless it always holds."""
+        """Add a condition, unless it always holds."""
         lowest, highest = index.bounds
         condition = (low, index, high)
         if (low <= lowest and highest < high) or condition in self.bounds:
@@ -48,7 +48,7 @@ class Inside:
         return Inside((*self.bounds, condition))
 
     def substitute(self, places: Places) -> Inside:
-        """The conditions with other expressions in place of variables."""
+        """Return the conditions with other expressions in place of variables."""
         if self.variables.isdisjoint(places):
             return self
         result = Inside()
@@ -67,7 +67,7 @@ class Inside:
         return frozenset[Variable]().union(*(index.variables for _, index, _ in self.bounds))
 
     def depends_on(self, variable: Variable) -> bool:
-        """Whether a condition mentions the variable."""
+        """Return whether a condition mentions the variable."""
         return variable in self.variables
 
     def __str__(self) -> str:
@@ -113,16 +113,16 @@ class Expression:
         return True
 
     def _itself(self) -> tuple[Any, ...]:
-        """The fields that distinguish it from others, without its parts."""
+        """Return the fields that distinguish it from others, without its parts."""
         known: tuple[Any, ...] = self.__dict__["_fields"]
         return known
 
     def parts(self) -> tuple[Expression, ...]:
-        """The operands."""
+        """Return the operands."""
         return ()
 
     def substitute(self, places: Places) -> Expression:
-        """The expression at other places."""
+        """Return the expression at other places."""
         return self
 
     @cached_property
@@ -159,18 +159,18 @@ class Expression:
         return tuple(found)
 
     def depends_on(self, variable: Variable) -> bool:
-        """Whether the number varies with a loop variable."""
+        """Return whether the number varies with a loop variable."""
         return variable in self.variables
 
 
 def arrays_of(expression: Expression, *own: Any) -> frozenset[Any]:
-    """Some arrays, with those that an expression's parts and indices are computed from."""
+    """Return some arrays, with those that an expression's parts and indices are computed from."""
     return frozenset(own).union(*(part.reads for part in (*expression.parts(), *expression.values)))
 
 
 @lru_cache(32)
 def _compared(kind: type[Expression]) -> tuple[str, ...]:
-    """The fields of a kind of expressions that are compared."""
+    """Return the fields of a kind of expressions that are compared."""
     return tuple(name for name, field in kind.__dataclass_fields__.items() if field.compare)
 
 
@@ -200,7 +200,7 @@ class Load(Expression):
         return arrays_of(self, self.buffer)
 
     def substitute(self, places: Places) -> Expression:
-        """The element at another place."""
+        """Return the element at another place."""
         index, inside = self.index.substitute(places), self.inside.substitute(places)
         return self if index is self.index and inside is self.inside else replace(self, index=index, inside=inside)
 
@@ -214,7 +214,7 @@ class Position(Expression):
     __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def substitute(self, places: Places) -> Expression:
-        """The index at another place."""
+        """Return the index at another place."""
         return Position(self.dtype, self.index.substitute(places))
 
 
@@ -231,11 +231,11 @@ class Apply(Expression):
         return self.dtype, self.primitive, len(self.arguments)
 
     def parts(self) -> tuple[Expression, ...]:
-        """The arguments."""
+        """Return the arguments."""
         return self.arguments
 
     def substitute(self, places: Places) -> Expression:
-        """The same of the arguments at other places."""
+        """Return the same operation on the arguments at other places."""
         return Apply(self.dtype, self.primitive, tuple(part.substitute(places) for part in self.arguments))
 
 
@@ -253,21 +253,21 @@ class Choose(Expression):
         return self.dtype, self.inside
 
     def parts(self) -> tuple[Expression, ...]:
-        """Both alternatives."""
+        """Return both alternatives."""
         return (self.here, self.elsewhere)
 
     def substitute(self, places: Places) -> Expression:
-        """The choice at another place."""
+        """Return the choice at another place."""
         return chosen(self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places))
 
 
 def converted(value: Expression, dtype: DType) -> Expression:
-    """A value as another type."""
+    """Return a value as another type."""
     return value if value.dtype is dtype else Apply(dtype, "cast", (value,))
 
 
 def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expression:
-    """A select, or its only possible alternative."""
+    """Return a select, or its only possible alternative."""
     if inside == ALWAYS or inside.never_holds:
         return here if inside == ALWAYS else elsewhere
     return Choose(here.dtype, inside, here, elsewhere)
@@ -275,7 +275,7 @@ def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expressio
 
 @dataclass(frozen=True)
 class Sum(Expression):
-    """A reduction inside an expression, over a variable of its own: a contraction that is not stored."""
+    """A reduction inside an expression, over its own variable: a contraction that is not stored."""
 
     variable: Variable
     value: Expression
@@ -283,11 +283,11 @@ class Sum(Expression):
     __hash__ = Expression.__hash__
 
     def parts(self) -> tuple[Expression, ...]:
-        """The summand."""
+        """Return the summand."""
         return (self.value,)
 
     def substitute(self, places: Places) -> Expression:
-        """The sum of what is found at another place."""
+        """Return the sum of the summand at another place."""
         return Sum(self.dtype, self.variable, self.value.substitute(places))
 
     @cached_property
@@ -315,7 +315,7 @@ class Scratch(Expression):
     __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def substitute(self, places: Places) -> Expression:
-        """The element at another place."""
+        """Return the element at another place."""
         return Scratch(self.dtype, self.slot, self.index.substitute(places))
 
 
@@ -325,7 +325,7 @@ def rewritten(
     known: dict[Expression, Expression],
     concerns: Callable[[Expression], bool] = lambda _: True,
 ) -> Expression:
-    """A bottom-up rewrite: a change is made to each part that it concerns, then to the expression; `known` memoises."""
+    """Rewrite an expression bottom-up: `change` each part that it concerns, then the whole; `known` memoises."""
     if not concerns(expression):
         return expression
     found = known.get(expression)
@@ -348,7 +348,7 @@ def rewritten(
 
 
 def _at_values(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """The expression with a change made to the values that are indices in it."""
+    """Return the expression with a change made to the values that are indices in it."""
     fields: dict[str, Any] = {}
     if (index := getattr(expression, "index", None)) is not None:
         fields["index"] = index.with_values(change)
@@ -358,7 +358,7 @@ def _at_values(expression: Expression, change: Callable[[Expression], Expression
 
 
 def moved(places: Places) -> Callable[[Expression], Expression]:
-    """For `rewritten`: a substitution of loop variables."""
+    """Return a substitution of loop variables for `rewritten`."""
 
     def change(expression: Expression) -> Expression:
         if isinstance(expression, Choose):
@@ -369,7 +369,7 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
 
 
 def atoms(expression: Expression) -> Iterator[Atom]:
-    """The atoms of all indices of an expression, nested ones included."""
+    """Return the atoms of all indices of an expression, nested ones included."""
     indices = _indices(expression)
     while indices:
         for atom, _ in indices.pop().terms:
@@ -379,14 +379,14 @@ def atoms(expression: Expression) -> Iterator[Atom]:
 
 
 def _indices(expression: Expression) -> list[Index]:
-    """The indices of an expression and of its conditions, without those in its parts."""
+    """Return the indices of an expression and of its conditions, without those in its parts."""
     index, inside = getattr(expression, "index", None), getattr(expression, "inside", ALWAYS)
     own = [] if index is None else [index]
     return [*own, *(at for _, at, _ in inside.bounds)] if inside.bounds else own
 
 
 def looked_up(expression: Expression) -> list[Looked]:
-    """The data-dependent indices (gathers) of an expression, without its parts."""
+    """Return the data-dependent indices (gathers) of an expression, without its parts."""
     if not any(index.is_data for index in _indices(expression)):
         return []
     return [atom for atom in atoms(expression) if isinstance(atom, Looked)]

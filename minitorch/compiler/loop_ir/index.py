@@ -2,7 +2,7 @@
 
 Every movement primitive becomes arithmetic on these expressions, so a reshape or transpose inside a kernel costs no
 memory traffic. An `Index` is affine, ``c0 + c1*v1 + c2*v2 + ...``; a non-affine part (a quotient, a remainder, an index
-read from memory) is an *atom* that stands in place of a variable. Quotients and remainders are simplified with the
+read from memory) is an *atom* in place of a variable. Quotients and remainders are simplified with the
 known ranges of the variables, so the index arithmetic of most reshapes disappears when the expression is built.
 """
 
@@ -156,7 +156,7 @@ class Index:
         return _made({atom: by * factor for atom, by in self.terms}, self.constant * factor)
 
     def _divided(self, divisor: int) -> tuple[Index, Index]:
-        """Quotient and rest by a divisor, as far as the coefficients are multiples of it."""
+        """Return quotient and rest by a divisor, as far as the coefficients are multiples of it."""
         whole: dict[Atom, int] = {}
         rest: dict[Atom, int] = {}
         for atom, factor in self.terms:
@@ -195,7 +195,7 @@ class Index:
         return _atom(Remainder(rest, divisor))
 
     def _split(self, divisor: int) -> Iterator[tuple[int, Index, Index]]:
-        """The common steps of a divisor and the coefficients, with the expression as whole steps and a rest."""
+        """Yield the common steps of a divisor and the coefficients, with the expression as whole steps and a rest."""
         for step in sorted({gcd(factor, divisor) for _, factor in self.terms} - {1}, reverse=True):
             coarse = {atom: factor // step for atom, factor in self.terms if factor % step == 0}
             fine = _made({atom: factor for atom, factor in self.terms if factor % step}, self.constant % step)
@@ -204,7 +204,7 @@ class Index:
                 yield step, _made(coarse, self.constant // step), fine
 
     def coefficient(self, atom: Atom) -> int:
-        """The coefficient of an atom."""
+        """Return the coefficient of an atom."""
         return next((factor for known, factor in self.terms if known == atom), 0)
 
     @cached_property
@@ -218,7 +218,7 @@ class Index:
         return frozenset[Variable]().union(*(atom.variables for atom, _ in self.terms))
 
     def depends_on(self, wanted: Variable) -> bool:
-        """Whether the variable appears anywhere in the expression."""
+        """Return whether the variable appears anywhere in the expression."""
         return wanted in self.variables
 
     @property
@@ -231,7 +231,7 @@ class Index:
         return None
 
     def substitute(self, places: Mapping[Variable, Index]) -> Index:
-        """The expression with others in place of variables, simplified."""
+        """Return the expression with others in place of variables, simplified."""
         if self.variables.isdisjoint(places):
             return self
         return _sum(((_substituted(atom, places), factor) for atom, factor in self.terms), self.constant)
@@ -245,7 +245,7 @@ class Index:
         )
 
     def with_values(self, change: Callable[[Any], Any]) -> Index:
-        """The expression with a change made to every value that is an index in it."""
+        """Return the expression with a change made to every value that is an index in it."""
         if not self.is_data:
             return self
 
@@ -287,7 +287,7 @@ def _made(factors: Mapping[Atom, int], constant: int) -> Index:
 
 
 def _joined(factors: Mapping[Atom, int]) -> Index | None:
-    """``d * (x // d) + x % d`` is x, and ``d * ((x // d) % e) + x % d`` is ``x % (d * e)``."""
+    """Replace ``d * (x // d) + x % d`` by x, and ``d * ((x // d) % e) + x % d`` by ``x % (d * e)``."""
     for atom, factor in factors.items():
         if not isinstance(atom, Remainder) or not factor:
             continue
@@ -309,7 +309,7 @@ def _joined(factors: Mapping[Atom, int]) -> Index | None:
 
 
 def _sum(products: Iterable[tuple[Index, int]], constant: int) -> Index:
-    """The sum of some expressions times factors, and a constant."""
+    """Return the sum of some expressions times factors, and a constant."""
     factors: dict[Atom, int] = {}
     for index, by in products:
         constant += index.constant * by
@@ -323,12 +323,12 @@ def _atom(atom: Atom) -> Index:
 
 
 def variable(name: str, extent: int) -> Index:
-    """A loop variable as an expression; a variable of one value is that value."""
+    """Return a loop variable as an expression; a variable of one value is that value."""
     return NOWHERE if extent == 1 else _atom(Variable(name, extent))
 
 
 def looked(value: Any, extent: int) -> Index:
-    """An index read from memory or computed from data."""
+    """Return an index read from memory or computed from data."""
     return _atom(Looked(value, extent))
 
 
@@ -343,7 +343,7 @@ def _substituted(atom: Atom, places: Mapping[Variable, Index]) -> Index:
 
 
 def strides(shape: Shape) -> Shape:
-    """The strides of a dense array, in elements.
+    """Return the strides of a dense array, in elements.
 
     Example:
         >>> strides((2, 3, 4))
@@ -357,12 +357,12 @@ def strides(shape: Shape) -> Shape:
 
 
 def linear(indices: Iterable[Index], shape: Shape) -> Index:
-    """The row-major offset of the element at these indices."""
+    """Return the row-major offset of the element at these indices."""
     return _sum(zip(indices, strides(shape), strict=True), 0)
 
 
 def unravelled(position: Index, shape: Shape) -> tuple[Index, ...]:
-    """The indices of the element at an offset: the inverse of `linear`."""
+    """Return the indices of the element at an offset: the inverse of `linear`."""
     result = []
     is_outermost = True  # of those that are not of length 1: it needs no remainder
     for length, stride in zip(shape, strides(shape), strict=True):
@@ -373,7 +373,7 @@ def unravelled(position: Index, shape: Shape) -> tuple[Index, ...]:
 
 
 def reshaped(indices: tuple[Index, ...], shape: Shape, wanted: Shape) -> tuple[Index, ...]:
-    """The indices of the same element in another shape.
+    """Return the indices of the same element in another shape.
 
     Dimensions are taken together only where that is needed, so those of length 1 come and go without arithmetic.
 

@@ -15,7 +15,7 @@ Joinable = tuple[tuple[Write, ...], tuple[Expression, ...]]
 
 
 def joined(variables: Sequence[Variable], code: Joinable) -> tuple[tuple[Variable, ...], Joinable]:
-    """Neighbouring variables collapsed wherever no index distinguishes them, and the code in terms of the new ones.
+    """Collapse neighbouring variables that no index distinguishes, and rewrite the code in the new ones.
 
     An index does not if its step from the last value of the inner variable to the next value of the outer one is its
     step between values of the inner one.

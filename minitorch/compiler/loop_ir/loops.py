@@ -30,7 +30,7 @@ class Reduce:
     """A reduction: ``slot = slot op value``, with the reduction's neutral element before the first column.
 
     A sum of products is a chain of fused multiply-adds on processors that have them (see `factors`). This and
-    `multiply_add` are the only places where a product is fused with a sum. A product that overflows by itself is no
+    `multiply_add` are the only places where a product is fused with a sum. A product that overflows alone is no
     infinity in such a sum.
     """
 
@@ -40,7 +40,7 @@ class Reduce:
 
     @property
     def factors(self) -> tuple[Expression, ...]:
-        """The two factors, if this is a sum of products, else none; 16-bit products are rounded first."""
+        """The two factors of a sum of products, else None; 16-bit products are rounded first."""
         value = self.value
         is_product = isinstance(value, Apply) and value.primitive == "mul" and value.dtype in (float32, float64)
         return value.parts() if self.reduction == "reduce_sum" and is_product else ()
@@ -98,7 +98,7 @@ class Nest:
 
     @property
     def has_sums(self) -> bool:
-        """Whether there are contractions in its expressions, which are not stored."""
+        """Whether its expressions hold contractions that are not stored."""
         return any(isinstance(part, Sum) for _, each in self.statements for part in each.value.all_parts)
 
 
@@ -178,7 +178,7 @@ class LoopKernel:
 
 
 def neutral(reduction: str, dtype: DType) -> Any:
-    """The neutral element of a reduction."""
+    """Return the neutral element of a reduction."""
     if reduction == "reduce_sum":
         return 0
     if reduction == "reduce_prod":

@@ -37,7 +37,7 @@ from .quantising import quantised
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # no tensor has it: random bits are computed in it
 
 # Values in a concatenation that is part of an expression. Raising it saves copies of few small values, and costs
-# comparisons and masked reads: for each element as many as there are values.
+# comparisons and masked reads: one for each value and element.
 MOST_JOINED = 32
 
 At = tuple[Index, ...]
@@ -45,7 +45,7 @@ Reader = Callable[[At, Inside], Expression]
 
 
 def number(value: Any, node: Node) -> Number:
-    """A constant of a node's type."""
+    """Return a constant of a node's type."""
     return Number(node.dtype, value, f"{node.dtype.short} {value!r}")
 
 
@@ -62,7 +62,7 @@ class Lowering:
         self._sums: dict[Node, str] = {}  # the variables of transient contractions
 
     def element(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
-        """The element of a node at an index; `inside` has the conditions under which it is used."""
+        """Return the element of a node at an index; `inside` has the conditions under which it is used."""
         key = (node, at, inside)
         known = self._known.get(key)
         if known is None:
@@ -71,7 +71,7 @@ class Lowering:
         return known
 
     def term(self, node: Node, at: At) -> Expression:
-        """The operand of a reduction or contraction at a point of its iteration space."""
+        """Return the operand of a reduction or contraction at a point of its iteration space."""
         if node.primitive.kind == "reduction":
             return self.element(node.inputs[0], at)
         return self._product(node, at)
@@ -86,14 +86,14 @@ class Lowering:
         return Apply(dtype, "mul", (converted(a, dtype), converted(b, dtype)))
 
     def sum(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
-        """An element of a contraction that is not stored; 16-bit floats are summed in float32, and rounded once."""
+        """Return an element of a contraction that is not stored; sums of 16-bit floats are float32, rounded once."""
         name = self._sums.setdefault(node, f"k{len(self._sums)}")
         k = Variable(name, node.inputs[0].shape[-1])
         value = self._product(node, (*at, variable(name, k.extent)), inside)
         return converted(Sum(value.dtype, k, value), node.dtype)
 
     def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
-        """The element as computed from the node's inputs, stored or not."""
+        """Return the element as computed from the node's inputs, stored or not."""
         if node.primitive.kind in POINTWISE and node.primitive.name != "check":
             operands = tuple([self.element(operand, at, inside) for operand in node.inputs])
             return quantised(Apply(node.dtype, node.primitive.name, operands))
@@ -101,7 +101,7 @@ class Lowering:
 
 
 def _part(labels: tuple[int, ...], at: At, lengths: tuple[int, ...]) -> Index:
-    """The index in an operand's dimension that joins some dimensions of a contraction's space."""
+    """Return the index in an operand's dimension that joins some dimensions of a contraction's space."""
     return linear([at[label] for label in labels], tuple(lengths[label] for label in labels))
 
 
@@ -211,13 +211,13 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
 
 
 def _checked(value: Expression, index: Index, length: int) -> Expression:
-    """A value at an index that it does not depend on: an index out of range has to be noticed all the same."""
+    """Return a value with an index that it does not depend on, so that an index out of range is noticed."""
     is_inside = Apply(bool_, "less", (Position(int64, index), Number(int64, length, f"i64 {length}")))
     return Apply(value.dtype, "where", (is_inside, value, value))
 
 
 def _check(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
-    """The value, with an index that is out of range where the value is."""
+    """Return the value, with an index that is out of range where the value is."""
     value, low, high = lowering.element(node.inputs[0], at, inside), node.params["low"], node.params["high"]
     least, most = _limits(node.dtype)
     there, missing = (Number(int64, place, f"i64 {place}") for place in (0, 1))
@@ -231,7 +231,7 @@ def _check(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression
 
 
 def _limits(dtype: DType) -> tuple[float, float]:
-    """The least and the largest number of a type."""
+    """Return the least and the largest number of a type."""
     if dtype.is_floating_point:
         return -math.inf, math.inf
     limits = np.iinfo(dtype.numpy)
@@ -239,7 +239,7 @@ def _limits(dtype: DType) -> tuple[float, float]:
 
 
 def _random_bits(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
-    """`minitorch.primitives.sources.squares` of the element's position, with `mix_key` of the state as the key."""
+    """Return `minitorch.primitives.sources.squares` of the element's position, with `mix_key` of the state as key."""
 
     def apply(name: str, *arguments: Expression) -> Expression:
         return Apply(uint64, name, arguments)
@@ -299,7 +299,7 @@ _SPELLED = ("where", "cast")  # pointwise primitives whose `element` is the prin
 
 
 def can_lower(node: Node) -> bool:
-    """Whether a node can be part of an expression; reductions and contractions have loops of their own.
+    """Return whether a node can be part of an expression; reductions and contractions have their own loops.
 
     Left to NumPy are primitives without an `element`, powers of integers, bitcasts from or to a type that is computed
     in another one, and concatenations of many values, of which every element is a choice among all.

@@ -12,7 +12,7 @@ from .expressions import Apply, Choose, Expression, Number, chosen, converted
 
 
 def narrowed(value: Expression, dtype: DType) -> Expression | None:
-    """An integer computed as one of a narrower type; None if it is not known to fit.
+    """Return an integer computed as one of a narrower type; None if it is not known to fit.
 
     It fits if it is cast from a type all of whose values do, or if both alternatives of a select fit.
 

@@ -16,13 +16,13 @@ from .loops import Loop, LoopKernel, Nest, Reduce, Statement, Write
 
 
 def at_origin(nest: Nest) -> tuple[Nest, dict[int, int]]:
-    """A nest with each buffer's indices relative to the first element in use, and these first elements."""
+    """Return a nest with each buffer's indices relative to the first element in use, and these first elements."""
     firsts = _firsts([nest])
     return _moved(nest, firsts), firsts
 
 
 def kernel_at_origin(kernel: LoopKernel) -> tuple[LoopKernel, tuple[int, ...]]:
-    """A kernel with each buffer's indices relative to the first element in use, and these first elements.
+    """Return a kernel with each buffer's indices relative to the first element in use, and these first elements.
 
     Nests that have their buffers in common count them from the same elements.
     """
@@ -37,7 +37,7 @@ def kernel_at_origin(kernel: LoopKernel) -> tuple[LoopKernel, tuple[int, ...]]:
 
 
 def _firsts(nests: Iterable[Nest]) -> dict[int, int]:
-    """The first element in use of each buffer that these nests share, where that is not 0.
+    """Return the first element in use of each buffer that these nests share, where that is not 0.
 
     An index may begin before the buffer, as with padding. The element that is read in its place, where nothing is
     there, is this first one: it has to be in memory.
@@ -60,7 +60,7 @@ def _firsts(nests: Iterable[Nest]) -> dict[int, int]:
 
 
 def _moved(nest: Nest, firsts: Mapping[int, int]) -> Nest:
-    """The nest with the indices into some buffers relative to other elements."""
+    """Return the nest with the indices into some buffers relative to other elements."""
     if not firsts:
         return nest
     known: dict[Expression, Expression] = {}

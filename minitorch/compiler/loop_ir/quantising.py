@@ -29,7 +29,7 @@ BYTES = (uint8, int8)
 
 
 def quantised(value: Expression) -> Expression:
-    """An expression of a byte, with its quantisation in fewer instructions; itself if it is none.
+    """Return a byte expression with its quantisation in fewer instructions; unchanged if it quantises nothing.
 
     Example:
         >>> from .expressions import Load
@@ -76,7 +76,7 @@ def _number(value: Expression) -> float | None:
 
 
 def _clamped(value: Expression) -> tuple[Expression, float, float] | None:
-    """What is rounded by M and clamped to whole numbers, and these; None if it is something else."""
+    """Return the value rounded by M and clamped to whole numbers, and these; None for another expression."""
     if not _is(value, "where"):
         return None
     condition, here, high = value.parts()
@@ -96,7 +96,7 @@ def _clamped(value: Expression) -> tuple[Expression, float, float] | None:
 
 
 def _without_relu(value: Expression, low: float) -> tuple[Expression, float]:
-    """A number, or a product with a positive one, of which a ReLU becomes a bound."""
+    """Return a number, or a product with a positive one, of which a ReLU becomes a bound."""
     bare = _below_relu(value)
     if bare is not None:
         return bare, max(low, 0.0)
@@ -110,7 +110,7 @@ def _without_relu(value: Expression, low: float) -> tuple[Expression, float]:
 
 
 def _below_relu(value: Expression) -> Expression | None:
-    """The number x of ``0 if x <= 0 else x``, or of ``maximum(x, 0)``; None for another expression."""
+    """Return the number x of ``0 if x <= 0 else x``, or of ``maximum(x, 0)``; None for another expression."""
     if _is(value, "maximum"):
         x, bound = value.parts()
         return x if _number(bound) == 0 else None
@@ -122,7 +122,7 @@ def _below_relu(value: Expression) -> Expression | None:
 
 
 def _selected(x: Expression, bound: float, is_minimum: bool) -> Expression:
-    """The smaller or the larger of two; the bound, if the other is NaN."""
+    """Return the smaller or the larger of two; the bound, if the other is NaN."""
     other = Number(float32, bound, f"f32 {bound!r}")
     operands = (x, other) if is_minimum else (other, x)
     return Apply(float32, "where", (Apply(bool_, "less", operands), x, other))

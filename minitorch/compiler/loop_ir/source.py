@@ -52,7 +52,7 @@ def at(place, length):
 
 
 def scalar_type(dtype: DType) -> str:
-    """The constructor of a number of an element type."""
+    """Return the constructor of a number of an element type."""
     return "bfloat16" if dtype.name == "bfloat16" else "np.bool_" if dtype.name == "bool" else f"np.{dtype.name}"
 
 
@@ -73,7 +73,7 @@ class _Printer:
         self.depths: dict[Expression, int] = {}
 
     def block(self, block: Block, depth: int) -> None:
-        """Statements, one after another."""
+        """Print statements, one after another."""
         rest = list(block)
         while rest:
             run = list(takewhile(lambda each: isinstance(each, (Store, Accumulate)), rest))
@@ -103,7 +103,7 @@ class _Printer:
         self.lines.append("    " * depth + text)
 
     def _run(self, run: Sequence[Store | Accumulate], depth: int) -> None:
-        """Statements with nothing between them: a value has the same name until an array that it reads is written."""
+        """Print statements in a run: a value keeps its name until an array that it reads is written."""
         self.known, self.depths, self.given = {}, {}, 0
         written: list[int | Local] = []
         uses: Counter[tuple[Expression, int]] = Counter()
@@ -153,7 +153,7 @@ class _Printer:
     def _branches(
         self, choice: Choose, uses: Counter[tuple[Expression, int]], written: Sequence[int | Local], depth: int
     ) -> None:
-        """Print a select as an ``if`` statement, in which each alternative has lines of its own."""
+        """Print a select as an ``if`` statement, in which each alternative has its own lines."""
         name, inside = self._named(choice), set(choice.inside.bounds)
         for head, part, holds in (
             (f"if {self._inside(choice.inside)}:", choice.here, inside),
@@ -175,12 +175,12 @@ class _Printer:
         return found
 
     def _epoch(self, expression: Expression, written: Sequence[int | Local]) -> int:
-        """The number of the last statement that wrote to an array that a value reads."""
+        """Return the number of the last statement that wrote to an array that a value reads."""
         arrays = self._reads(expression)
         return max((number for number, array in enumerate(written) if array in arrays), default=-1)
 
     def _depth(self, expression: Expression) -> int:
-        """The nesting depth of a value within its line."""
+        """Return the nesting depth of a value within its line."""
         found = self.depths.get(expression)
         if found is None:
             parts = (self._depth(part) for part in expression.parts() if part not in self.known)
@@ -193,7 +193,7 @@ class _Printer:
         return f"{array.name if isinstance(array, Local) else self.names[array]}[{self.index(index)}]"
 
     def index(self, index: Index) -> str:
-        """An index as Python."""
+        """Return an index as Python."""
         parts = []
         for atom, factor in index.terms:
             if isinstance(atom, Quotient):
@@ -215,7 +215,7 @@ class _Printer:
         return self.index(index) if alone else f"({self.index(index)})"
 
     def _unknown(self, inside: Inside) -> Inside:
-        """The conditions that are not known to hold here."""
+        """Return the conditions that are not known to hold here."""
         return Inside(tuple(bound for bound in inside.bounds if bound not in self.inside))
 
     def _inside(self, inside: Inside) -> str:
@@ -228,7 +228,7 @@ class _Printer:
         return " and ".join(found) or "True"
 
     def text(self, expression: Expression) -> str:
-        """An expression as Python."""
+        """Return an expression as Python."""
         if expression in self.known:
             return self.known[expression]
         match expression:
@@ -276,7 +276,7 @@ class _Printer:
 
 
 def bare(text: str) -> str:
-    """A text without its outer brackets.
+    """Return a text without its outer brackets.
 
     Example:
         >>> bare("(a + (b * c))"), bare("(a + b) * (c + d)")
@@ -293,7 +293,7 @@ def bare(text: str) -> str:
 
 
 def _parts(expression: Expression) -> list[Expression]:
-    """An expression's parts at all depths, once for every use."""
+    """Yield an expression's parts at all depths, once for every use."""
     found, pending = [], [expression]
     seen: set[Expression] = set()
     while pending:
@@ -306,12 +306,12 @@ def _parts(expression: Expression) -> list[Expression]:
 
 
 def source(kernel: LoopKernel, name: str = "kernel") -> str:
-    """The definition of a kernel as Python: every loop as written, without a schedule."""
+    """Return the definition of a kernel as Python: every loop as written, without a schedule."""
     return printed(kernel, (procedure(nest, buffers) for nest, buffers, _ in kernel.parts), name)
 
 
 def printed(kernel: LoopKernel, procedures: Iterable[Procedure], name: str = "kernel") -> str:
-    """A module with one function, ``name(buffers...)``, whose arguments are flat arrays in the order of the buffers.
+    """Return a module with one function, ``name(buffers...)``, of flat arrays in the order of the buffers.
 
     Args:
         kernel: its buffers and phases.
@@ -340,12 +340,12 @@ def printed(kernel: LoopKernel, procedures: Iterable[Procedure], name: str = "ke
 
 
 def names_of(buffers: Iterable[Buffer]) -> list[str]:
-    """The arguments of a kernel."""
+    """Return the arguments of a kernel."""
     return [f"{'out' if buffer.written else 'x'}{number}" for number, buffer in enumerate(buffers)]
 
 
 def compiled(text: str, name: str = "kernel", **known: Any) -> Any:
-    """The function of a text that `printed` wrote. It does not warn of overflow, as machine code does not.
+    """Return the function of a text that `printed` wrote. Like machine code, it does not warn of overflow.
 
     Args:
         text: the module.

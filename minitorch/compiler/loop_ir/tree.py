@@ -90,7 +90,7 @@ class Read(Expression):
         return arrays_of(self, self.local)
 
     def substitute(self, places: Places) -> Expression:
-        """The element at another place."""
+        """Return the element at another place."""
         return Read(self.dtype, self.local, self.index.substitute(places))
 
 
@@ -213,7 +213,7 @@ class Procedure:
 
 
 def statements(block: Block) -> Iterator[Statement]:
-    """All statements of a block, nested ones included, in order."""
+    """Return all statements of a block, nested ones included, in order."""
     pending = list(reversed(block))
     while pending:
         each = pending.pop()
@@ -223,25 +223,25 @@ def statements(block: Block) -> Iterator[Statement]:
 
 
 def with_body(each: For | If, body: Block) -> For | If:
-    """A loop or a guard around other statements; itself around its own."""
+    """Return a loop or a guard around other statements; the same object around its own."""
     if len(body) == len(each.body) and all(map(is_, body, each.body)):
         return each
     return For(each.variable, body, each.kind) if isinstance(each, For) else If(each.inside, body)
 
 
 def loop_names(block: Block) -> set[str]:
-    """The names of all loops of a block."""
+    """Return the names of all loops of a block."""
     return set().union(*(each.names for each in block if isinstance(each, (For, If))))
 
 
 def allocated(block: Block) -> set[Local]:
-    """The arrays that are allocated in a block."""
+    """Return the arrays that are allocated in a block."""
     own = {each.local for each in block if isinstance(each, Allocate)}
     return own.union(*(each.locals for each in block if isinstance(each, (For, If))))
 
 
 def arrays_written(block: Block) -> set[int | Local]:
-    """The arrays that a block stores to."""
+    """Return the arrays that a block stores to."""
     found: set[int | Local] = set()
     for each in block:
         if isinstance(each, (Store, Accumulate)):
@@ -252,7 +252,7 @@ def arrays_written(block: Block) -> set[int | Local]:
 
 
 def arrays_read(block: Block) -> set[int | Local]:
-    """The arrays that the values of a block's statements read."""
+    """Return the arrays that the values of a block's statements read."""
     found: set[int | Local] = set()
     for each in block:
         if isinstance(each, (Store, Accumulate)):
@@ -263,12 +263,12 @@ def arrays_read(block: Block) -> set[int | Local]:
 
 
 def sole_guard(block: Block) -> If | None:
-    """The guard that a block consists of, if it is one."""
+    """Return the guard that a block consists of, if it is one."""
     return block[0] if len(block) == 1 and isinstance(block[0], If) else None
 
 
 def tidied(block: Block) -> Block:
-    """A block with its guards outside of the loops whose variables they do not mention, and no empty loop.
+    """Return a block with its guards outside of loops whose variables they do not mention, and no empty loop.
 
     A guard in a guard is one with both conditions, unless the second is data, which is read where the first holds.
     """
@@ -280,12 +280,12 @@ def tidied(block: Block) -> Block:
 
 
 def loops(block: Block) -> Iterator[For]:
-    """All loops of a block, the outer ones first."""
+    """Return all loops of a block, the outer ones first."""
     return (each for each in statements(block) if isinstance(each, For))
 
 
 def loaded(procedure: Procedure) -> tuple[list[Local], Block, Block]:
-    """The arrays that are filled once, when the program is loaded; the statements that do it; all others."""
+    """Return the arrays filled once, at loading; the statements that fill them; all others."""
     arrays: list[Local] = []
     for number, each in enumerate(procedure.body):
         if isinstance(each, Allocate) and each.local.place is Place.LOADED:
@@ -296,7 +296,7 @@ def loaded(procedure: Procedure) -> tuple[list[Local], Block, Block]:
 
 
 def parallel(procedure: Procedure) -> list[Variable]:
-    """The outermost loops, which threads share."""
+    """Return the outermost loops, which threads share."""
     found: list[Variable] = []
     _, _, body = loaded(procedure)
     while len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.PARALLEL:
@@ -306,7 +306,7 @@ def parallel(procedure: Procedure) -> list[Variable]:
 
 
 def substituted(block: Block, places: Places) -> Block:
-    """A block with expressions substituted for loop variables."""
+    """Return a block with expressions substituted for loop variables."""
     return mapped(
         block,
         moved(places),
@@ -323,7 +323,7 @@ def mapped(
     inside: Callable[[Inside], Inside] = lambda inside: inside,
     concerns: Callable[[Expression], bool] = lambda value: True,
 ) -> Block:
-    """A block with a change made to all expressions that it concerns, and to indices and conditions."""
+    """Apply a change to all expressions of a block that it concerns, and others to indices and conditions."""
     known: dict[Expression, Expression] = {}
 
     def within(block: Block) -> Block:
@@ -353,7 +353,7 @@ def mapped(
 
 
 def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
-    """The definition of a nest: every loop as written, every accumulator and scratch row a local array."""
+    """Return a nest's definition: every loop as written, every accumulator and scratch row a local array."""
     rows = {slot: Local(f"row{slot}", length, dtype) for slot, (length, dtype) in enumerate(nest.scratch)}
     totals: dict[int, Local] = {}
     names = count()
@@ -369,7 +369,7 @@ def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
         return (Allocate(total), Store(total, NOWHERE, zero), *around(loops, body))
 
     def summed(value: Expression, shared: dict[Expression, Expression]) -> tuple[Block, Expression]:
-        """Statements that compute the sums in a value, each where it is chosen, and the value computed from them."""
+        """Return statements that compute the sums in a value, each where it is chosen, and the value using them."""
         before: list[Statement] = []
         chosen: dict[Sum, Inside] = {}
         for part, inside in _sums(value):
@@ -410,7 +410,7 @@ def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
 
 
 def _sums(value: Expression) -> Iterator[tuple[Sum, Inside]]:
-    """The sums in a value, outermost only, each with the conditions under which it is chosen."""
+    """Yield the sums in a value, outermost only, each with the conditions under which it is chosen."""
     pending, seen = [(value, ALWAYS)], set()
     while pending:
         at, inside = pending.pop()
@@ -429,7 +429,7 @@ def _sums(value: Expression) -> Iterator[tuple[Sum, Inside]]:
 
 
 def around(variables: tuple[Variable, ...], body: Block) -> Block:
-    """Loops over some variables around a block, the outermost first."""
+    """Return loops over some variables around a block, the outermost first."""
     for variable in reversed(variables):
         body = (For(variable, body),)
     return body

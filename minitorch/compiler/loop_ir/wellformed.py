@@ -32,7 +32,7 @@ class _Scope:
 
 
 def broken(procedure: Procedure) -> str | None:
-    """The first rule that a procedure breaks, with the names concerned; None if it keeps all of them."""
+    """Return the first rule that a procedure breaks, with the names concerned; None if it keeps all of them."""
     return next(_faults(procedure), None)
 
 
