@@ -2,7 +2,7 @@
 
 Fusing recomputes: a part of a concatenation is computed for all of its elements, an operand of a product as often as it
 is packed, an element of an image for every place in a filter. So the operations of a kernel may be more than those of
-its nodes, each by itself.
+its nodes taken singly.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Packed:
     Attributes:
         name: of the array.
         size: its bytes.
-        elements: how many are stored to it in a call; none if it is filled once, when the program is loaded.
+        elements: how many are stored to it in a call; 0 if it is filled once, when the program is loaded.
         itemsize: bytes of one.
         fills: how often it is filled in a call.
     """
@@ -42,7 +42,7 @@ class Packed:
     fills: int = 0
 
     def times(self, elements: int) -> int:
-        """How often so many different elements are packed: the array is filled for each block, and again."""
+        """Return how often `elements` different elements are packed: the array is filled for each block, and again."""
         return max(1, self.fills // -(-elements * self.itemsize // self.size))
 
     @property
@@ -52,7 +52,7 @@ class Packed:
 
 
 def packed(procedure: Procedure, schedule: Iterable[Rewrite]) -> list[Packed]:
-    """The arrays that the rewrites `pack` of a schedule have made."""
+    """Return the arrays that the rewrites `pack` of a schedule have made."""
     names = {each.arguments()["into"] for each in schedule if each.name == "pack"}
     arrays, _, body = loaded(procedure)
     found = [_packed(each, 0) for each in arrays if each.name in names]
@@ -81,7 +81,7 @@ class _Variables:
         self._known: dict[Expression, frozenset[Variable]] = {}
 
     def of_index(self, index: Index) -> frozenset[Variable]:
-        """The variables that an index mentions."""
+        """Return the variables that an index mentions."""
         found: set[Variable] = set()
         for atom, _ in index.terms:
             if isinstance(atom, Variable):
@@ -93,7 +93,7 @@ class _Variables:
         return frozenset(found)
 
     def of(self, expression: Expression) -> frozenset[Variable]:
-        """The variables that a value changes with."""
+        """Return the variables that a value changes with."""
         found = self._known.get(expression)
         if found is None:
             own: set[Variable] = set()
@@ -115,7 +115,7 @@ def _times(variables: Iterable[Variable]) -> int:
 
 
 def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
-    """For each buffer, how many of its elements are read and how many are written, each once.
+    """Return, for each buffer, how many of its elements are read and how many are written, each once.
 
     An element that is looked up counts once per look: a table of embeddings is not read as a whole.
     """
@@ -151,7 +151,7 @@ class Operations:
     choices: int = 0
 
     def __add__(self, other: Operations) -> Operations:
-        """All of both."""
+        """Return the sum of both counts."""
         return Operations(
             self.arithmetic + other.arithmetic, self.special + other.special, self.choices + other.choices
         )
@@ -163,7 +163,7 @@ class Operations:
 
 
 def operations(kernel: LoopKernel, packings: Callable[[int], Mapping[str, Packed]] | None = None) -> Operations:
-    """The operations of a kernel, counted from its loops.
+    """Return the operations of a kernel, counted from its loops.
 
     What does not change along a loop is computed once, and what two loops compute counts twice. Tiles count once, those
     that are passed over too, and so does what is computed of them.
@@ -205,7 +205,7 @@ class _Operations:
         self.found = Operations()
 
     def add(self, columns: tuple[Variable, ...], values: list[Expression]) -> None:
-        """The operations of values that a loop computes, each once."""
+        """Add the operations of values that a loop computes, each once."""
         parts = {part: None for value in values for part in value.all_parts}
         inner = {*columns, *(part.variable for part in parts if isinstance(part, Sum))}
         for part in parts:
@@ -214,7 +214,7 @@ class _Operations:
             self._apply(part, {*self.rows, *(self.variables.of(part) & inner)})
 
     def add_tiles(self, attention: Attention, packings: Callable[[], Mapping[str, Packed]] | None) -> None:
-        """The operations of attention: each tile once, and once what is computed of it."""
+        """Add the operations of attention: each tile once, and each value computed from it once."""
         column = Variable("column", attention.columns)
         for number, tile in enumerate(attention.tiles):
             self.found += Operations(2 * _times((*self.rows, column, tile.column)))
@@ -232,7 +232,7 @@ class _Operations:
             self._apply(term, (*self.rows, column) if changes else self.rows)
 
     def add_product(self, product: gemm.Contraction, packings: Callable[[], Mapping[str, Packed]] | None) -> None:
-        """The operations of a matrix product: those on its factors for every element packed, then the product's."""
+        """Add the operations of a matrix product: those on its factors for every element packed, then the product's."""
         value = product.total.value
         self._apply(value, {*self.rows, *product.ks})
         for factor in dict.fromkeys(value.parts()):
@@ -248,7 +248,7 @@ class _Operations:
                 self._apply(part, {*product.batch, *across, *(self.variables.of(part) & {*product.ks})}, times)
 
     def _apply(self, part: Expression, along: Iterable[Variable], times: int = 1) -> None:
-        """An operation that is done a number of times for all values of some variables."""
+        """Count an operation that is done a number of times for all values of some variables."""
         if isinstance(part, Choose):
             self.found += Operations(choices=times * _times(along))
         elif isinstance(part, Apply):

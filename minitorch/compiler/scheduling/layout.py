@@ -54,16 +54,16 @@ class Tile:
 
 
 class Layout:
-    """Which variable the lanes run along, and how many there are.
+    """The variable that the lanes run along, and the number of lanes.
 
     Attributes:
         lanes: elements of a vector.
         in_order: whether a reduction has to take up the columns one after another.
-        across_rows: whether every lane has a row of its own; otherwise lanes run along the innermost columns.
+        across_rows: whether every lane has its own row; otherwise lanes run along the innermost columns.
         abreast: how many vectors of rows go through the columns together.
         chunk: vectors of rows in a unit.
         blocks: units along the last row variable.
-        along: without columns, the row variable that tiles are dense along, if there are any.
+        along: without columns, the row variable that tiles are dense along, if any.
         stretch: how much of it belongs to a unit.
         stretches: units along it.
         room: bytes for all tiles.
@@ -106,9 +106,9 @@ class Layout:
             self.blocks = -(-vectors // self.chunk)
 
     def _sums_abreast(self, nest: Nest) -> int:
-        """How many vectors of rows share a visit to a line of columns: the more, the longer the runs of memory.
+        """Return how many vectors of rows share a visit to a line of columns: more make longer runs of memory.
 
-        Each needs registers for its sums, and instructions of its own.
+        Each needs registers for its sums, and its own instructions.
         """
         if nest.scratch:
             return ABREAST
@@ -123,12 +123,12 @@ class Layout:
         return most
 
     def _is_too_much(self, nest: Nest, tiles: set[Tile]) -> bool:
-        """Whether the tiles take so much that fewer vectors should go abreast."""
+        """Return whether the tiles take so much that fewer vectors should go abreast."""
         taken = sum(map(self.tile_bytes, tiles))
         return taken > self.room if self.along is not None else taken + self.scratch_bytes(nest) > MOST_ABREAST
 
     def tiles(self, loop: Loop) -> list[Tile]:
-        """The tiles that a loop reads and writes; as many as there is room for."""
+        """Return the tiles that a loop reads and writes, as many as fit."""
         room = self.room
         found = []
         for tile in self._wanted(loop):
@@ -144,29 +144,29 @@ class Layout:
         return list(dict.fromkeys(tile for tile in _accesses(loop, along) if self._needs_tile(tile)))
 
     def tile_length(self, tile: Tile) -> int:
-        """The elements that a tile has room for."""
+        """Return the elements that a tile has room for."""
         return self._rounds(tile.along) * self.lanes * self.abreast
 
     def tile_bytes(self, tile: Tile) -> int:
-        """The bytes of a tile."""
+        """Return the bytes of a tile."""
         return self.tile_length(tile) * tile.dtype.itemsize
 
     def _rounds(self, along: Variable) -> int:
         return min(along.extent, LONG_STRETCH if along == self.along else LONG_TILE)
 
     def _needs_tile(self, tile: Tile) -> bool:
-        """Whether elements are far apart along the lanes, and dense along the other variable."""
+        """Return whether elements are far apart along the lanes, and dense along the other variable."""
         dense = abs(tile.index.coefficient(tile.along)) == 1
         return dense and not self._is_near(tile) and self._is_affine(tile.index, tile.along)
 
     def _is_near(self, tile: Tile) -> bool:
-        """Whether the elements of all lanes are close together."""
+        """Return whether the elements of all lanes are close together."""
         assert self.row is not None
         step = tile.index.coefficient(self.row)
         return step in (0, 1) if tile.written else abs(step) <= MOST_STEP
 
     def _is_affine(self, index: Index, along: Variable) -> bool:
-        """Whether an index changes along the lanes and another variable by constant steps."""
+        """Return whether an index changes along the lanes and another variable by constant steps."""
         for atom, _ in index.terms:
             if isinstance(atom, Variable):
                 continue
@@ -181,7 +181,7 @@ class Layout:
         return True
 
     def _dense_row(self, nest: Nest) -> Variable | None:
-        """The row variable that most of what is far apart along the lanes is dense along."""
+        """Return the row variable along which most elements that are far apart along the lanes are dense."""
         best: Variable | None = None
         most = 0
         for row in nest.rows[:-1]:
@@ -191,7 +191,7 @@ class Layout:
         return best
 
     def _rows_are_short(self, nest: Nest, row: Variable) -> bool:
-        """Whether a lane for each row pays, though memory runs along the columns.
+        """Return whether a lane for each row pays, though memory runs along the columns.
 
         Rows have to be many and short, and to have expensive operations, which then are done for several rows at once.
         """
@@ -209,11 +209,11 @@ class Layout:
         return True
 
     def _columns_are_scraps(self, columns: list[Variable], row: Variable) -> bool:
-        """Whether vectors along columns would stay half empty, and vectors across rows would not."""
+        """Return whether vectors along columns would stay half empty, and vectors across rows would not."""
         return 2 * max(column.extent for column in columns) <= self.lanes <= row.extent
 
     def units(self, nest: Nest) -> int:
-        """The parts of a nest that can run at the same time, if its rows are not split in another way."""
+        """Return the parts of a nest that can run at the same time, if its rows are not split in another way."""
         total = math.prod(row.extent for row in nest.rows)
         if self.across_rows and self.row is not None:
             along = self.along.extent if self.along is not None else 1
@@ -221,12 +221,12 @@ class Layout:
         return total
 
     def scratch_bytes(self, nest: Nest) -> int:
-        """The bytes of the scratch rows of one unit."""
+        """Return the bytes of the scratch rows of one unit."""
         width = self.lanes * self.abreast if self.across_rows else 1
         return sum(length * dtype.itemsize for length, dtype in nest.scratch) * width
 
     def _rows_are_dense(self, nest: Nest, column: Variable, row: Variable) -> bool:
-        """Whether memory is read along the rows rather than along the columns.
+        """Return whether memory is read along the rows rather than along the columns.
 
         Only elements that change with both of them count: the others are few.
         """
@@ -243,7 +243,7 @@ class Layout:
 
 
 def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
-    """The unconditional accesses of a loop, each as a tile along a variable."""
+    """Return the unconditional accesses of a loop, each as a tile along a variable."""
     for statement in loop.statements:
         for load in _loads(statement.value):
             if load.inside == ALWAYS:
@@ -253,7 +253,7 @@ def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
 
 
 def _is_expensive(nest: Nest) -> bool:
-    """Whether anything is computed that takes many instructions."""
+    """Return whether any computation takes many instructions."""
     parts = (part for _, statement in nest.statements for part in statement.value.all_parts)
     known = (PRIMITIVES.get(part.primitive) for part in parts if isinstance(part, Apply))
     return any(primitive is not None and price(primitive) >= EXPENSIVE for primitive in known)
@@ -264,12 +264,12 @@ def _loads(expression: Expression) -> list[Load]:
 
 
 def _is_product(nest: Nest) -> bool:
-    """Whether a loop multiplies up: products in another order overflow where those in order do not."""
+    """Return whether a loop multiplies up: products in another order overflow where those in order do not."""
     return any(isinstance(at, Reduce) and at.reduction == "reduce_prod" for _, at in nest.statements)
 
 
 def _widest(nest: Nest) -> int:
-    """Bytes per lane: those of the widest float that is computed with, 4 at least."""
+    """Return the bytes per lane: those of the widest float that is computed with, 4 at least."""
     sizes = [4]
     for _, statement in nest.statements:
         sizes += [part.dtype.itemsize for part in statement.value.all_parts if part.dtype.is_floating_point]

@@ -2,7 +2,7 @@
 
 A product with frozen weights packs the same weights in every call, block by block. `prepack` moves the loops that fill
 an array, whichever they are and whatever the array's layout, out of the kernel: loop-invariant code motion, where the
-loop is the program's life. Every block gets memory of its own.
+loop is the program's life. Every block gets its own memory.
 
     for jb:                               right = memory of the program
       right = on the stack                for right_jb:
@@ -100,7 +100,7 @@ def prepack(procedure: Procedure, array: str) -> Procedure:
 
 
 def _home(block: Block, local: Local, around: Around) -> tuple[Around, Block]:
-    """The block that allocates an array, and the loops and guards around it."""
+    """Return the block that allocates an array, and the loops and guards around it."""
     while Allocate(local) not in block:
         inner = next(each for each in block if isinstance(each, (For, If)) and local in each.locals)
         around, block = (*around, inner), inner.body
@@ -108,7 +108,7 @@ def _home(block: Block, local: Local, around: Around) -> tuple[Around, Block]:
 
 
 def _variables(fill: Statement) -> frozenset[Variable]:
-    """The variables of loops around a statement that it depends on."""
+    """Return the variables of loops around a statement that it depends on."""
     found, own = set[Variable](), set[Variable]()
     for each in statements((fill,)):
         match each:
@@ -124,7 +124,7 @@ def _variables(fill: Statement) -> frozenset[Variable]:
 
 
 def _check_alone(what: str, local: Local, block: Block, fills: Block) -> None:
-    """Refuse an array that is filled together with something else, or stored to while it is in use."""
+    """Refuse an array that is filled with others, or stored to while it is in use."""
     places = [number for number, each in enumerate(block) if each in fills]
     uses = [number for number, each in enumerate(block) if local in arrays_read((each,)) and each not in fills]
     others = arrays_written(fills) - allocated(fills) - {local}
@@ -134,7 +134,7 @@ def _check_alone(what: str, local: Local, block: Block, fills: Block) -> None:
 
 
 def _check_constant(what: str, procedure: Procedure, local: Local, fills: Block) -> None:
-    """Refuse what differs from call to call."""
+    """Refuse an array whose elements differ from call to call."""
     read = arrays_read(fills) - allocated(fills) - {local}
     changing = {each for each in read if isinstance(each, Local) or not procedure.buffers[each].constant}
     if changing or any(isinstance(each, (Store, Accumulate)) and each.value.looks_up for each in statements(fills)):

@@ -30,7 +30,7 @@ Parameters = ParamSpec("Parameters")
 NAME = re.compile(r"(?!(x|out|t)\d+$|(np|at|erf|sum|range|float|bfloat16)$)[A-Za-z_]\w*", re.ASCII)
 
 
-# The parameters of rewrites that are names of new loops or arrays, or no names; all other strings name what there is.
+# The parameters of rewrites that are names of new loops or arrays, or no names; all other strings name existing ones.
 NEW: Mapping[str, frozenset[str]] = {
     "align": frozenset({"outer", "inner"}),
     "fuse": frozenset({"name"}),
@@ -79,7 +79,7 @@ class Rewrite:
         return found
 
     def __call__(self, procedure: Procedure) -> Procedure:
-        """The procedure after this step.
+        """Return the procedure after this step.
 
         Raises:
             ScheduleError: if the step would change what is computed (``MT603``).
@@ -97,7 +97,7 @@ class Rewrite:
 def step(
     function: Callable[Concatenate[Procedure, Parameters], Procedure],
 ) -> Callable[Parameters, Rewrite]:
-    """A function of a procedure and arguments, as a maker of rewrites that have the arguments already."""
+    """Return a maker of rewrites for a function of a procedure and arguments: it binds all arguments."""
 
     @wraps(function)
     def make(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Rewrite:
@@ -117,15 +117,15 @@ def _again(make: Callable[..., Rewrite], args: tuple[Any, ...], kwargs: Mapping[
 
 
 def refused(what: str, law: str, fix: str | None = None) -> ScheduleError:
-    """The error for a step that breaks a law."""
+    """Return the error for a step that breaks a law."""
     return ScheduleError("MT603", what, why=law, fix=fix)
 
 
 class Named:
-    """Whether a loop has a name, asked of one loop after another.
+    """A predicate for loops of a name, called with one loop after another.
 
     ``"i@total0,out3"`` are the loops ``i`` in which something is stored to one of the arrays, and ``"i#2"`` is the
-    third loop ``i`` that is asked for.
+    third loop ``i`` it is called with.
     """
 
     def __init__(self, name: str) -> None:
@@ -139,19 +139,19 @@ class Named:
         return not self.arrays and not self.number
 
     def __call__(self, each: For) -> bool:
-        """Whether it is this one."""
+        """Return whether a loop is one of those named."""
         if each.variable.name != self.name or (self.arrays and not self.arrays & _stored_to(each)):
             return False
         return not self.number or next(self.count) == int(self.number)
 
 
 def _stored_to(each: For) -> set[str]:
-    """The names of the arrays that a loop stores to."""
+    """Return the names of the arrays that a loop stores to."""
     return {name_of(array) for array in each.written}
 
 
 def name_of(array: int | Local) -> str:
-    """The name of an array that is stored to, as the printed text has it."""
+    """Return the name of an array that is stored to, as the printed text has it."""
     return array.name if isinstance(array, Local) else f"out{array}"
 
 
@@ -170,7 +170,7 @@ def check_fresh(procedure: Procedure, *names: str, near: str = "") -> None:
 
 
 def check_spelling(*names: str) -> None:
-    """Refuse names for new loops and arrays that cannot be one in the printed text, which is run."""
+    """Refuse names for new loops and arrays that are no identifiers in the printed text, which is run."""
     for name in names:
         if not NAME.fullmatch(name) or keyword.iskeyword(name):
             raise _no_new_name(name)
@@ -184,7 +184,7 @@ def _no_new_name(name: str) -> ScheduleError:
 
 
 def _related(block: Block, name: str) -> list[For]:
-    """The loops that contain a loop of a name or are contained in one."""
+    """Return the loops that contain a loop of a name or are contained in one."""
     found: list[For] = []
     is_it = Named(name)
 

@@ -3,14 +3,14 @@
 An ordinary store first reads the line of memory that it writes to: of three bytes that a large elementwise kernel
 moves, one is for nothing. A *streaming* store (processors call it non-temporal) collects a whole line and sends it to
 memory, and what is in the caches stays there. It pays where as much is moved as the last cache holds; what is moved is
-counted element by element, as a kernel may read a few rows of a large table. A small result is better kept, for whoever
-reads it next, and so is one that takes the place of what is read, as that has just come in.
+counted element by element, as a kernel may read a few rows of a large table. A small result is better kept for the
+next reader, and so is one that takes the place of what is read, as that has just come in.
 
-It takes whole lines. A line of which a part is stored in the ordinary way is read first, and nobody foresees that: each
+It takes whole lines. A line of which a part is stored in the ordinary way is read first, and not prefetched: each
 takes as long as a hundred streamed ones. So rows that begin anywhere in a line are streamed only if they are very long;
 such a loop goes up to the next line first (`align`). Nor does it pay where short runs are read from here and
 there, and most of the time goes into waiting for them. And where a vector is not at the beginning of its place in a
-line, as in memory that somebody else has allocated, an ordinary store does.
+line, as in memory allocated elsewhere, an ordinary store does.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SMALL = 16  # a result that is so many times smaller than the last cache stays t
 
 
 def streamed(kernel: LoopKernel, target: Target) -> Iterator[frozenset[int]]:
-    """For each nest of a kernel, the buffers that it writes past the caches: none that the kernel reads."""
-    last_cache = target.caches[2]  # the bytes that stay near the cores, if nobody else uses it
+    """Yield for each nest of a kernel the buffers that it writes past the caches: none that the kernel reads."""
+    last_cache = target.caches[2]  # the bytes that stay near the cores, if no other program uses it
     if sum(math.prod(buffer.shape) * buffer.dtype.itemsize for buffer in kernel.buffers) < last_cache:
         yield from [frozenset[int]()] * len(kernel.nests)
         return
@@ -53,7 +53,7 @@ def streamed(kernel: LoopKernel, target: Target) -> Iterator[frozenset[int]]:
 
 
 def _traffic(kernel: LoopKernel) -> tuple[list[int], list[int]]:
-    """Of each buffer, the bytes that are written, and those that are read or written: of a large table a few rows."""
+    """Count each buffer's bytes written, and its bytes read or written: of a large table a few rows."""
     sizes = [buffer.dtype.itemsize for buffer in kernel.buffers]
     elements = count.elements(kernel)
     written = [size * writes for size, (_, writes) in zip(sizes, elements, strict=True)]
@@ -62,7 +62,7 @@ def _traffic(kernel: LoopKernel) -> tuple[list[int], list[int]]:
 
 
 def in_whole_lines(nest: Nest, layout: Layout, buffers: Collection[int]) -> set[int]:
-    """Those of some buffers that a nest, with its lanes along the rows or along the columns, fills line by line."""
+    """Return those buffers that a nest fills line by line, with its lanes along the rows or the columns."""
     stores = [(loop, at) for loop, at in nest.statements if isinstance(at, Write) and at.buffer in buffers]
     return {at.buffer for _, at in stores} - {at.buffer for loop, at in stores if not _fills(nest, layout, loop, at)}
 
@@ -88,7 +88,7 @@ def _fills(nest: Nest, layout: Layout, loop: Loop, store: Write) -> bool:
 
 
 def from_a_line_on(layout: Layout, loop: Loop, buffers: Collection[int]) -> int | None:
-    """The buffer that a loop over columns writes past the caches, if its rows begin anywhere in a line.
+    """Return the buffer that a loop over columns writes past the caches, if its rows begin anywhere in a line.
 
     None also if something else that the loop does needs columns to begin where the row does.
     """
@@ -106,6 +106,6 @@ def from_a_line_on(layout: Layout, loop: Loop, buffers: Collection[int]) -> int 
 
 
 def _is_dense(index: Index, last: Variable) -> bool:
-    """Whether an index is the same or the next one in the next iteration of a loop."""
+    """Return whether an index is the same or the next one in the next iteration of a loop."""
     others = (Index((term,)) for term in index.terms if term[0] != last)
     return index.coefficient(last) in (0, 1) and not any(each.depends_on(last) for each in others)

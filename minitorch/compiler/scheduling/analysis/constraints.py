@@ -1,7 +1,7 @@
 """Linear constraints on integers, and whether any integers satisfy all of them: Fourier-Motzkin elimination.
 
 An unknown is eliminated by adding every inequality that bounds it from below to every one that bounds it from above.
-What is left at last has no unknowns, and is false if there is no solution. As the unknowns are integers, every
+The last form left has no unknowns, and is false without a solution. As the unknowns are integers, every
 inequality is divided by the common divisor of its coefficients and its constant rounded (Pugh, "The Omega test", 1991).
 A solution may be a fraction all the same, so "may be satisfied" can be wrong, and "contradictory" cannot.
 """
@@ -20,7 +20,7 @@ MOST = 300  # inequalities at a time; with more, more contradictions are found, 
 
 
 def plus(*parts: tuple[Form, int]) -> Form:
-    """The sum of some forms times factors."""
+    """Return the sum of some forms times factors."""
     found: dict[int, int] = {}
     for form, factor in parts:
         for unknown, by in form.items():
@@ -29,7 +29,7 @@ def plus(*parts: tuple[Form, int]) -> Form:
 
 
 def are_contradictory(zero: Iterable[Form], positive: Iterable[Form]) -> bool:
-    """Whether no integers make some forms zero, and others at least zero.
+    """Return whether no integers make some forms zero, and others at least zero.
 
     Example:
         >>> i, j = 1, 2
@@ -67,7 +67,7 @@ def are_contradictory(zero: Iterable[Form], positive: Iterable[Form]) -> bool:
 
 
 def _cost(below: list[int], above: list[int]) -> tuple[bool, int, int]:
-    """The sort key of eliminations.
+    """Return the sort key of eliminations.
 
     First those that lose no integers, as all coefficients on a side are 1; then small coefficients, as the small digits
     of an index decide about the large ones; then those that leave few inequalities.
@@ -77,13 +77,13 @@ def _cost(below: list[int], above: list[int]) -> tuple[bool, int, int]:
 
 
 def _without(unknown: int, form: Form, equation: Form) -> Form:
-    """A positive multiple of a form, in which an equation takes the place of an unknown."""
+    """Return a positive multiple of a form, with an equation in place of an unknown."""
     by, own = form.get(unknown, 0), equation[unknown]
     return plus((form, abs(own)), (equation, -by if own > 0 else by)) if by else form
 
 
 def _eliminated(unknown: int, forms: list[Form]) -> Iterator[Form]:
-    """What follows for all other unknowns from inequalities that mention one."""
+    """Yield the consequences for all other unknowns of inequalities that mention one."""
     below = [each for each in forms if each[unknown] > 0]
     above = [each for each in forms if each[unknown] < 0]
     for low in below:
@@ -92,7 +92,7 @@ def _eliminated(unknown: int, forms: list[Form]) -> Iterator[Form]:
 
 
 def _rounded(forms: Iterable[Form], found: dict[Terms, int]) -> dict[Terms, int] | None:
-    """Inequalities without common divisors, the strictest of those with the same terms; None if one is false.
+    """Return inequalities without common divisors, the strictest of those with the same terms; None if one is false.
 
     Args:
         forms: that are at least zero.

@@ -61,7 +61,7 @@ class Access:
 
 
 def accesses_of(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
-    """All accesses in a block, but for those of arrays that are allocated in it: each iteration has its own.
+    """Return all accesses in a block, but for those of arrays allocated in it: each iteration has its own.
 
     Args:
         block: the body of some loops.
@@ -72,7 +72,7 @@ def accesses_of(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
 
 
 def all_accesses(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
-    """All accesses in a block where some conditions hold."""
+    """Return all accesses in a block where some conditions hold."""
     found: list[Access] = []
 
     def within(block: Block, inner: frozenset[Variable], bounds: tuple[Bound, ...], number: int | None) -> None:
@@ -95,7 +95,7 @@ def all_accesses(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
 
 @lru_cache(1024)
 def _reads(value: Expression) -> list[tuple[int | Local, Index, tuple[Bound, ...]]]:
-    """The elements that a value is computed from, each with the conditions under which it is read."""
+    """Return the elements that a value is computed from, each with the conditions under which it is read."""
     found: list[tuple[int | Local, Index, tuple[Bound, ...]]] = []
     pending: list[tuple[Expression, tuple[Bound, ...]]] = [(value, ())]
     seen = set()
@@ -121,7 +121,7 @@ def _reads(value: Expression) -> list[tuple[int | Local, Index, tuple[Bound, ...
 def conflicts(
     found: Iterable[Access], apart: Collection[Variable], sums: bool = False
 ) -> Iterator[tuple[Access, Access]]:
-    """Pairs of accesses that may meet in two different iterations of the loops `apart`, where one of them writes.
+    """Return pairs of accesses, one a write, that may meet in two different iterations of the loops `apart`.
 
     Args:
         found: all accesses of the loops' body.
@@ -144,7 +144,7 @@ def conflicts(
 
 @lru_cache(4096)
 def may_meet(a: Access, b: Access, apart: frozenset[Variable]) -> bool:
-    """Whether two accesses may be to one element in iterations that differ in one of the variables `apart`."""
+    """Return whether two accesses may be to one element in iterations that differ in one of the variables `apart`."""
     if not apart:
         return False
     free = a.inner | b.inner
@@ -154,24 +154,24 @@ def may_meet(a: Access, b: Access, apart: frozenset[Variable]) -> bool:
 
 
 def _in_order(variables: Iterable[Variable], index: Index) -> list[Variable]:
-    """Variables, those with the largest coefficients first."""
+    """Sort variables, those with the largest coefficients first."""
     return sorted(variables, key=lambda one: (-abs(index.coefficient(one)), one))
 
 
 def is_one_to_one(index: Index, variables: Collection[Variable], bounds: tuple[Bound, ...] = ()) -> bool:
-    """Whether an index is another element for all values of some variables."""
+    """Return whether an index is another element for all values of some variables."""
     access = Access(0, index, True, None, frozenset(), bounds, 0)
     return not may_meet(access, access, frozenset(variable for variable in variables if variable.extent > 1))
 
 
 def are_elements(index: Index, array: Local, variables: Collection[Variable]) -> bool:
-    """Whether an index is another element of an array, and one that is there, for all values of some variables."""
+    """Return whether an index is another existing element of an array for all values of some variables."""
     low, high = index.bounds
     return low >= 0 and high < array.size and is_one_to_one(index, variables)
 
 
 def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Variable]) -> bool:
-    """Whether an element that is stored to where a condition does not hold is never one that is read.
+    """Return whether an element stored to where a condition does not hold is never one that is read.
 
     Args:
         write: an access under the condition, which is left out.
@@ -192,7 +192,7 @@ def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Vari
 
 
 def variables_of(index: Index) -> Iterator[Variable]:
-    """The loop variables in an index, but for those in data."""
+    """Return the loop variables in an index, but for those in data."""
     for atom, _ in index.terms:
         if isinstance(atom, Variable):
             yield atom
@@ -225,7 +225,7 @@ class _Iterations:
         self.equal.append(plus((self._form(a.index, False), 1), (self._form(b.index, True), -1)))
 
     def may_differ(self, apart: Iterable[Variable]) -> bool:
-        """Whether one of some variables may have another value in the second iteration."""
+        """Return whether one of some variables may have another value in the second iteration."""
         if not self._may_be_by_digits():
             return False
         left = [each for each in apart if self.unknowns.get((each, True)) not in self.fixed]
@@ -240,7 +240,7 @@ class _Iterations:
         return not all(map(self._is_fixed, left))
 
     def may_be(self) -> bool:
-        """Whether there are two such iterations."""
+        """Return whether two such iterations may exist."""
         if not self._may_be_by_digits():
             return False
         self._add_conditions()
@@ -274,7 +274,7 @@ class _Iterations:
         return True
 
     def _is_fixed(self, atom: Atom) -> bool:
-        """Whether something has the same value in both iterations; if so, this is known from then on."""
+        """Return whether an atom has the same value in both iterations, and if so, record it."""
         self._atom(atom, False), self._atom(atom, True)
         change = self._unknown(atom, True)
         if change in self.fixed:
@@ -290,12 +290,12 @@ class _Iterations:
         return True
 
     def _form(self, index: Index, is_second: bool) -> Form:
-        """An index in one of the iterations."""
+        """Return an index in one of the iterations."""
         terms = ((self._atom(atom, is_second), factor) for atom, factor in index.terms)
         return plus(({ONE: index.constant}, 1), *terms)
 
     def _atom(self, atom: Atom, is_second: bool) -> Form:
-        """A part of an index in one of the iterations. Data may be anything."""
+        """Return a part of an index in one of the iterations. Data may be anything."""
         if isinstance(atom, Looked) or (not isinstance(atom, Variable) and atom.index.is_data):
             unknown = next(self.numbers)
             self.ends[unknown] = atom.bounds
@@ -316,7 +316,7 @@ class _Iterations:
         return self._bounded(form, atom)
 
     def _unknown(self, atom: Atom, is_change: bool) -> int:
-        """The number of a variable, of a quotient, or of its change."""
+        """Return the number of a variable, of a quotient, or of its change."""
         if (atom, is_change) not in self.unknowns:
             number = self.unknowns[atom, is_change] = next(self.numbers)
             low, high = atom.bounds
@@ -330,7 +330,7 @@ class _Iterations:
 
 
 def _not_negative(bounds: Iterable[Bounded]) -> Iterator[Form]:
-    """The forms that are not negative where others lie between two numbers."""
+    """Return the forms that are not negative where others lie between two numbers."""
     for low, form, end in bounds:
         yield plus((form, 1), ({ONE: low}, -1))
         yield plus((form, -1), ({ONE: end - 1}, 1))

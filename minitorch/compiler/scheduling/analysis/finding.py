@@ -34,7 +34,7 @@ from ..rewrite import Named, refused
 
 
 def with_loops_replaced(block: Block, name: str, change: Callable[[For], Iterable[Statement] | None]) -> Block:
-    """A block in which every loop of a name (see `Named`) is replaced by some statements; None leaves it."""
+    """Replace every loop of a name (see `Named`) in a block by some statements; None leaves it."""
     is_it = Named(name)
 
     def within(block: Block) -> Block:
@@ -51,7 +51,7 @@ def with_loops_replaced(block: Block, name: str, change: Callable[[For], Iterabl
 
 
 def with_inner(block: Block, change: Callable[[Block], Block], where: Callable[[For | If], bool] = bool) -> Block:
-    """A block with a change made to the bodies of its loops and guards, or of those for which something holds."""
+    """Apply a change to the bodies of a block's loops and guards, or of those that `where` selects."""
     return tuple(
         with_body(each, change(each.body)) if isinstance(each, (For, If)) and where(each) else each for each in block
     )
@@ -60,7 +60,7 @@ def with_inner(block: Block, change: Callable[[Block], Block], where: Callable[[
 def at_loop(
     procedure: Procedure, name: str, change: Callable[[For], Iterable[Statement] | None], tidy: bool = True
 ) -> Procedure:
-    """The procedure with every loop of a name replaced, and guards as far outside as they can be."""
+    """Replace every loop of a name in a procedure, and move guards as far outside as they can be."""
     changed = False
 
     def noted(each: For) -> Iterable[Statement] | None:
@@ -77,7 +77,7 @@ def at_loop(
 
 
 def nested_in(loop: For, names: Iterable[str]) -> tuple[list[For], list[Inside], Block]:
-    """The loops of some names that are perfectly nested in one, the guards among them, and the innermost body."""
+    """Return the loops of some names perfectly nested in one, the guards among them, and the innermost body."""
     wanted, body = set(names) - {loop.variable.name}, loop.body
     chain, guards = [loop], list[Inside]()
     while wanted or sole_guard(body) is not None:
@@ -100,12 +100,12 @@ def nested_in(loop: For, names: Iterable[str]) -> tuple[list[For], list[Inside],
 
 
 def arrays_used(block: Block) -> set[int | Local]:
-    """The arrays that a block reads or stores to."""
+    """Return the arrays that a block reads or stores to."""
     return arrays_read(block) | arrays_written(block)
 
 
 def is_zero(array: Local, before: Block) -> bool:
-    """Whether some statements allocate an array and do nothing with it but to store zeros."""
+    """Return whether some statements allocate an array and only store zeros to it."""
     stores = [each for each in stores_of(before) if each.array == array]
     return Allocate(array) in before and all(
         isinstance(each, Store) and isinstance(each.value, Number) and not each.value.value for each in stores
@@ -113,7 +113,7 @@ def is_zero(array: Local, before: Block) -> bool:
 
 
 def accesses(block: Block, array: int | Local) -> Iterator[Index]:
-    """The indices at which a block reads or writes an array."""
+    """Yield the indices at which a block reads or writes an array."""
     for each in statements(block):
         if isinstance(each, (Store, Accumulate)):
             if each.array == array:
@@ -124,12 +124,12 @@ def accesses(block: Block, array: int | Local) -> Iterator[Index]:
 
 
 def array_of(part: Read | Load) -> int | Local:
-    """The array that an element is read from."""
+    """Return the array that an element is read from."""
     return part.local if isinstance(part, Read) else part.buffer
 
 
 def has_loop(block: Block, name: str) -> bool:
-    """Whether there is a loop of a name."""
+    """Return whether a block has a loop of a name."""
     is_it = Named(name)
     if is_it.is_plain or is_it.name not in loop_names(block):
         return is_it.name in loop_names(block)
@@ -163,7 +163,7 @@ def any_of(
 
 
 def local_named(procedure: Procedure, name: str) -> Local:
-    """The local array of a name."""
+    """Return the local array of a name."""
     found = {local.name: local for local in allocated(procedure.body)}
     if name not in found:
         raise refused(f"there is no array {name!r}", f"the arrays are {', '.join(sorted(found))}")
@@ -171,7 +171,7 @@ def local_named(procedure: Procedure, name: str) -> Local:
 
 
 def with_local(block: Block, old: Local, new: Local, index: Callable[[Index], Index] = lambda index: index) -> Block:
-    """A block that uses another array, or other elements of it, in place of one."""
+    """Return a block that uses another array, or other elements of it, in place of one."""
 
     def change(part: Expression) -> Expression:
         return Read(part.dtype, new, index(part.index)) if isinstance(part, Read) and part.local == old else part
@@ -195,13 +195,13 @@ def with_local(block: Block, old: Local, new: Local, index: Callable[[Index], In
 
 
 def stores_of(block: Block) -> Iterator[Store | Accumulate]:
-    """The statements that store or accumulate."""
+    """Return the statements that store or accumulate."""
     return (each for each in statements(block) if isinstance(each, (Store, Accumulate)))
 
 
 def for_elements(block: Block, sum_: Accumulate, value: Expression) -> Block:
-    """A store to all elements that a block adds to with a statement: within its loops and conditions, as far as these
-    say which element it is.
+    """Return a store to all elements that a statement of a block adds to: inside those of its loops and
+    conditions that determine the element.
     """
     inner: list[Variable] = []
     bounds: list[tuple[int, Index, int]] = []
@@ -225,22 +225,22 @@ def for_elements(block: Block, sum_: Accumulate, value: Expression) -> Block:
 
 
 def names_of(arrays: Iterable[int | Local]) -> str:
-    """Arrays, as a message calls them."""
+    """Return arrays as a message calls them."""
     return ", ".join(each.name if isinstance(each, Local) else f"argument {each}" for each in arrays)
 
 
 def names_of_loops(loops: Iterable[Variable]) -> str:
-    """Loops, as a message calls them."""
+    """Return loops as a message calls them."""
     return ", ".join(sorted(repr(each.name) for each in loops))
 
 
 def factors_of(statement: Accumulate) -> tuple[Expression, ...]:
-    """The two that are multiplied, if a sum takes up a product."""
+    """Return the two factors, if a sum takes up a product."""
     value = statement.value
     is_product = isinstance(value, Apply) and value.primitive == "mul"
     return value.parts() if statement.reduction == "reduce_sum" and is_product else ()
 
 
 def extent(variables: Iterable[Variable]) -> int:
-    """How many values some variables take together."""
+    """Return how many values some variables take together."""
     return math.prod(variable.extent for variable in variables)

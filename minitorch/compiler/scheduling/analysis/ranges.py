@@ -41,16 +41,16 @@ class Range:
     nan: bool = False
 
     def fits(self, other: Range) -> bool:
-        """Whether it lies within another one."""
+        """Return whether it lies within another one."""
         return other.low <= self.low and self.high <= other.high and (other.nan or not self.nan)
 
     def joined(self, other: Range) -> Range:
-        """Of two values, either."""
+        """Return the range of two values, either of which may occur."""
         return Range(min(self.low, other.low), max(self.high, other.high), self.nan or other.nan)
 
 
 def of_type(dtype: DType) -> Range:
-    """All numbers of a type."""
+    """Return all numbers of a type."""
     if dtype.category == "int":
         limits = np.iinfo(dtype.numpy)
         return Range(int(limits.min), int(limits.max))
@@ -58,7 +58,7 @@ def of_type(dtype: DType) -> Range:
 
 
 def value_range(value: Expression, of_array: Callable[[Expression], Range | None] = lambda _: None) -> Range:
-    """The numbers that an expression can have: at least those, perhaps more.
+    """Return the numbers that an expression can have: at least those, perhaps more.
 
     Args:
         value: the expression.
@@ -115,7 +115,7 @@ def _maximum(value: Apply, known: Mapping[Expression, Range]) -> Range:
 
 
 def _rounded(dtype: DType, low: Any, high: Any, nan: bool) -> Range | None:
-    """A range of a type, with ends that are rounded to it."""
+    """Return a range of a type, with ends that are rounded to it."""
     if dtype.category == "int":
         return Range(int(low), int(high)) if math.isfinite(low) and math.isfinite(high) and not nan else None
     if dtype.category == "bool":
@@ -126,7 +126,7 @@ def _rounded(dtype: DType, low: Any, high: Any, nan: bool) -> Range | None:
 
 
 def _cast(value: Apply, known: Mapping[Expression, Range]) -> Range | None:
-    """Floats are cut to integers, or rounded; those that the type does not hold become any."""
+    """Return the range of a cast: floats are cut to integers or rounded; those that do not fit become any."""
     source, of_source = known[value.arguments[0]], value.arguments[0].dtype
     if value.dtype.category == "int" and of_source.is_floating_point:
         if source.nan or not (math.isfinite(source.low) and math.isfinite(source.high)):
@@ -153,7 +153,7 @@ def _product(value: Apply, known: Mapping[Expression, Range]) -> Range | None:
 
 
 def _compared(value: Expression) -> tuple[Expression, ...] | None:
-    """The two numbers that a selection compares, if it goes by whether the first is less, or not more."""
+    """Return the two numbers that a selection compares, if it goes by whether the first is less, or not more."""
     if isinstance(value, Apply) and value.primitive == "where":
         condition = value.arguments[0]
         if isinstance(condition, Apply) and condition.primitive in ("less", "less_equal"):
@@ -162,7 +162,7 @@ def _compared(value: Expression) -> tuple[Expression, ...] | None:
 
 
 def _selected(value: Apply, known: Mapping[Expression, Range]) -> Range | None:
-    """Either alternative. One that is compared lies on its side of the other, or is NaN: NaN is less than nothing."""
+    """Return the range of either alternative. A compared one is on its side of the other, or NaN: less than nothing."""
     _, here, elsewhere = value.arguments
     first, second = known[here], known[elsewhere]
     compared = _compared(value)

@@ -13,7 +13,7 @@ from .ranges import Range, of_type, value_range
 
 
 def stored_ranges(procedure: Procedure) -> Callable[[Expression], Range | None]:
-    """What is known of an element of an array of a procedure: a function for `value_range`."""
+    """Return a function for `value_range`: the known range of an element of a procedure's array."""
     stores: dict[Local, list[Expression]] = {}
     added: set[Local] = set()
     for each in statements(procedure.body):
@@ -30,7 +30,7 @@ def stored_ranges(procedure: Procedure) -> Callable[[Expression], Range | None]:
         return of_local(part.local) if isinstance(part, Read) else None
 
     def of_local(local: Local) -> Range | None:
-        """At most as deep as arrays are computed from arrays; one that is computed from itself holds anything."""
+        """Return a local array's range, as deep as arrays depend on arrays; one computed from itself holds anything."""
         if local not in known:
             known[local] = None
             if local in stores and local not in added:

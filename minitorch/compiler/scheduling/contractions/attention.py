@@ -1,6 +1,6 @@
 """Pattern matching for attention: the parts of nests with contractions that are not stored.
 
-A contraction that is not stored stands in the loops as a `Sum`. Taken by the word, such a nest computes every score
+A contraction that is not stored is a `Sum` in the loops. Taken literally, such a nest computes every score
 ``Sum(d, q[i,d] * k[j,d])`` anew wherever it is read: for the maximum of a row, for the sum of its exponentials, and for
 each number of the result, ``Sum(j, exp(score - total0) / total1 * v[j,e])``.
 """
@@ -84,7 +84,7 @@ class Attention:
     Attributes:
         batch: the row variables but the last.
         row: the last.
-        columns: how many there are.
+        columns: their number.
         same: for each tile in the definition, the first one that is computed in the same way.
         tiles: those that differ.
         totals: numbers of a row, in the order of the definition, and outputs.
@@ -102,7 +102,7 @@ class Attention:
     itemsize: int
 
     def canonical(self, part: Part, value: Expression) -> Expression:
-        """A value of one of the parts, with the common names of columns and tiles."""
+        """Return a value of one of the parts, with the common names of columns and tiles."""
 
         def change(one: Expression) -> Expression:
             if isinstance(one, Read) and one.local.name in self.same:
@@ -113,7 +113,7 @@ class Attention:
         return rewritten(rewritten(value, change, {}), moved(places), {})
 
     def terms(self) -> dict[Expression, bool]:
-        """The subexpressions of all terms and weights, and whether each differs between columns."""
+        """Yield the subexpressions of all terms and weights, and whether each differs between columns."""
         column, found = Variable("column", self.columns), dict[Expression, bool]()
         for each in self.totals:
             for part in self.canonical(each, each.weight if isinstance(each, Output) else each.term).all_parts:
@@ -121,7 +121,7 @@ class Attention:
         return found
 
     def tiles_of(self, value: Expression) -> list[str]:
-        """The tiles that a value is computed from, in the order of the definition."""
+        """Return the tiles that a value is computed from, in the order of the definition."""
         read = {part.local.name for part in value.all_parts if isinstance(part, Read)}
         return list(dict.fromkeys(first for name, first in self.same.items() if name in read))
 
@@ -158,7 +158,7 @@ def _check(holds: object) -> None:
 
 @lru_cache(256)
 def recognise(nest: Nest) -> Attention | None:
-    """The parts of a nest with contractions that are not stored; None if it has none, or another form."""
+    """Return the parts of a nest with contractions that are not stored; None if it has none, or another form."""
     if nest.scratch or not nest.rows or not all(row.extent for row in nest.rows):
         return None
     if not nest.has_sums:
@@ -208,7 +208,7 @@ def _name(each: Store | Accumulate) -> str:
 
 
 def _statements(block: Block, around: tuple[For, ...] = ()) -> Iterator[tuple[Store | Accumulate, tuple[For, ...]]]:
-    """The stores and accumulations of a block, each with the loops around it."""
+    """Return the stores and accumulations of a block, each with the loops around it."""
     for each in block:
         _check(not isinstance(each, If))
         if isinstance(each, For):
@@ -228,7 +228,7 @@ def _tile(each: Accumulate, around: tuple[For, ...], row: Variable) -> Tile:
 
 
 def _total(each: Accumulate, around: tuple[For, ...], row: Variable) -> Part:
-    """A total without its factors that are the same for all columns."""
+    """Return a total without its factors that are the same for all columns."""
     inner = [one.variable for one in around]
     is_sum = each.reduction == "reduce_sum"
     term, factors = taken_apart(each.value, lambda value: _is_of_the_row(value, inner)) if is_sum else (each.value, [])
@@ -245,7 +245,7 @@ def _total(each: Accumulate, around: tuple[For, ...], row: Variable) -> Part:
 
 
 def _is_of_the_row(value: Expression, inner: Collection[Variable]) -> bool:
-    """Whether something is the same for all columns, and not a number of the program."""
+    """Return whether a value is the same for all columns, and not a number of the program."""
     reads = (part.local.name for part in value.all_parts if isinstance(part, Read))
     return not isinstance(value, Number) and not (
         any(name.startswith("sum") for name in reads) or any(value.depends_on(one) for one in inner)
@@ -253,5 +253,5 @@ def _is_of_the_row(value: Expression, inner: Collection[Variable]) -> bool:
 
 
 def buffer_of(value: Expression) -> int:
-    """An argument that a value reads; -1 if there is none."""
+    """Return an argument that a value reads; -1 if it reads none."""
     return next((part.buffer for part in value.all_parts if isinstance(part, Load)), -1)

@@ -1,6 +1,6 @@
-"""Matrix products in the loop IR: which nests are one.
+"""Matrix products in the loop IR, and how to recognise one.
 
-A matrix product needs no statement of its own. A nest that sums a product over one column, ``total += a * b``, *is*
+A matrix product needs no special statement. A nest that sums a product over one column, ``total += a * b``, *is*
 one if ``a`` depends on some row variables (the *rows*) and ``b`` on others (the *lanes*), and not the other way round;
 both may depend on the columns, *k*, and on all other variables (the batch). This file finds such nests; `gemm_tiling`
 decides into which tiles they are cut, and `schedules.products` says how they are computed.
@@ -113,13 +113,13 @@ class Contraction:
 
 
 def extent(variables: Sequence[Variable]) -> int:
-    """How many values some variables take together."""
+    """Return how many values some variables take together."""
     return math.prod(variable.extent for variable in variables)
 
 
 @lru_cache(256)
 def recognise(nest: Nest, constants: frozenset[int] = frozenset()) -> Contraction | None:
-    """The matrix product that a nest is, if it is one that is worth tiles.
+    """Return the matrix product `nest` computes, or None if tiling does not pay.
 
     Args:
         nest: what is computed.
@@ -155,7 +155,7 @@ def _contraction(
     stores: tuple[Write, ...],
     constants: frozenset[int],
 ) -> Contraction | None:
-    """The product with these factors; None if it has no lanes."""
+    """Return the product with these factors; None if it has no lanes."""
     of_left, of_right = _variables(left, nest.rows), _variables(right, nest.rows)
     rows = [each for each in nest.rows if each in of_left - of_right]
     lanes = [each for each in nest.rows if each in of_right - of_left]
@@ -171,7 +171,7 @@ def _contraction(
 
 
 def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Variable]:
-    """The variables that an expression's value changes with."""
+    """Return the variables that an expression's value changes with."""
     found: set[Variable] = set()
     for part in expression.all_parts:
         if isinstance(part, Choose):
@@ -187,7 +187,7 @@ def operand(
     ks: Sequence[Variable],
     constants: frozenset[int] = frozenset(),
 ) -> Operand:
-    """A factor, with the variables joined along which memory goes on evenly."""
+    """Return a factor, with the variables joined along which memory goes on evenly."""
     is_constant = bool(value.reads) and value.reads <= constants and not value.looks_up
     across, (_, (value,)) = joined(across, ((), (value,)))
     ks, (_, (value,)) = joined(ks, ((), (value,)))
@@ -195,7 +195,7 @@ def operand(
 
 
 def _preference(found: Contraction) -> tuple[bool, float, int]:
-    """The sort key of contractions: those with rows first, then by the cost of packing and storing."""
+    """Return the sort key of contractions: those with rows first, then by the cost of packing and storing."""
     lanes, cost = SOME_LANES, 0.0
     if not (found.left.is_one_piece or found.left.is_packed_once):
         cost += found.height * found.depth / packing(found.left, lanes, 1)[1]
@@ -208,7 +208,7 @@ def _preference(found: Contraction) -> tuple[bool, float, int]:
 
 
 def packing(operand: Operand, lanes: int, turned: int) -> tuple[bool, float]:
-    """Whether an operand is packed along k, rather than along its rows or lanes; and how many numbers at a time.
+    """Return whether an operand is packed along k instead of its rows or lanes; and how many numbers at a time.
 
     If vectors along k have to be turned, each is as much work as some others.
     """
@@ -216,13 +216,13 @@ def packing(operand: Operand, lanes: int, turned: int) -> tuple[bool, float]:
     if not operand.across:
         return True, max(1, along_k)
     across = _at_a_time(operand.value, operand.across, lanes)
-    if not across and not along_k:  # gathered, as many as there are
+    if not across and not along_k:  # gathered, all of them
         return turned == 1 and operand.ks[-1].extent > operand.across[-1].extent, 1
     return along_k > across, max(along_k, across)
 
 
 def _at_a_time(value: Expression, variables: Sequence[Variable], lanes: int) -> float:
-    """How many neighbours along the last variable a few instructions load from memory; 0 if they lie far apart."""
+    """Return how many neighbours along the last variable a few instructions load from memory; 0 if far apart."""
     last = variables[-1]
     steps = [step for part in _elements(value) if (step := abs(part.index.coefficient(last)))]
     usual = max(set(steps), key=steps.count, default=0)
@@ -230,12 +230,12 @@ def _at_a_time(value: Expression, variables: Sequence[Variable], lanes: int) -> 
 
 
 def _elements(value: Expression) -> list[Load]:
-    """The elements that a value is computed from, but for indices that are data."""
+    """Yield the elements that a value is computed from, but for indices that are data."""
     indices = {part for each in value.all_parts for index in each.values for part in index.all_parts}
     return [part for part in value.all_parts if isinstance(part, Load) and part not in indices]
 
 
 def is_dense(expression: Expression, along: Variable) -> bool:
-    """Whether neighbours along a variable are neighbours in memory, in more cases than not."""
+    """Return whether neighbours along a variable are neighbours in memory, in more cases than not."""
     steps = [abs(part.index.coefficient(along)) for part in _elements(expression)]
     return 2 * sum(step == 1 for step in steps) > sum(step != 0 for step in steps)

@@ -55,7 +55,7 @@ UNITS_PER_ROW = 2
 
 
 def _collides(left: Operand, target: Target) -> bool:
-    """Whether the second cache cannot hold one line of the left operand for every k, though they are few.
+    """Return whether the second cache cannot hold one line of the left operand for every k, though they are few.
 
     At a distance of many lines, a power of two above all, they compete for the same places.
     """
@@ -66,7 +66,7 @@ def _collides(left: Operand, target: Target) -> bool:
 
 
 def _most_rows(left: Operand, packs_left: bool, target: Target) -> int:
-    """How many rows a tile may have: fewer if they compete for the same places of the first cache."""
+    """Return how many rows a tile may have: fewer if they compete for the same places of the first cache."""
     if packs_left or not left.across:
         return MOST_ROWS
     (value,) = (part for part in left.value.all_parts if isinstance(part, Load))
@@ -121,7 +121,7 @@ class Tiling:
 
 @lru_cache(256)
 def tiling(product: Contraction, target: Target) -> Tiling:
-    """How a matrix product is cut on a target."""
+    """Return how a target cuts a matrix product."""
     depth, width = product.depth, product.width
     lanes = _lanes(product, target)
     left, right = product.left, product.right
@@ -164,7 +164,7 @@ def tiling(product: Contraction, target: Target) -> Tiling:
 
 
 def _lanes(product: Contraction, target: Target) -> int:
-    """Elements of a vector: of the widest type that is computed with, no more than a short row needs."""
+    """Return the elements of a vector of the widest type computed with; no more than a short row needs."""
     parts = [part for value in _values(product) for part in value.all_parts]
     widest = max([4, *(part.dtype.itemsize for part in parts if part.dtype.is_floating_point), product.itemsize])
     lanes = target.vector_bytes // widest
@@ -181,11 +181,11 @@ def _values(product: Contraction) -> Iterator[Expression]:
 def tile(
     height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS, doubling: bool = False
 ) -> tuple[int, int]:
-    """Rows and vectors of the tile that does the whole product in the fewest steps.
+    """Return the rows and vectors of the tile that does the whole product in the fewest steps.
 
     A multiply-add takes one step. So does loading a vector, but much of that is done at the same time; numbers of the
     left operand are smaller, and to count the steps takes a little. One register holds the number, `vectors` hold the
-    vectors, the rest are accumulators. If `doubling`, there are 1, 2, 4 or 8 vectors.
+    vectors, the rest are accumulators. If `doubling`, `vectors` is 1, 2, 4 or 8.
 
     Example:
         >>> tile(height=1200, vectors=64, registers=32)
@@ -213,10 +213,10 @@ def tile(
 def _block_k(
     product: Contraction, width: int, is_tall: bool, streams: bool, groups: Groups | None, target: Target
 ) -> int:
-    """Steps of k in one block.
+    """Return the steps of k in one block.
 
     All of them, if what a tile's lanes read then takes no more than a part of the second cache. If the left operand is
-    packed and there are many tiles of it (`is_tall`), that should stay in the first cache, and a packed block of the
+    packed and has many tiles (`is_tall`), that should stay in the first cache, and a packed block of the
     left one in the second. If the right one is read once (`streams`), a few rows of it at a time.
     """
     together, size = (1, product.itemsize) if groups is None else (groups.size, groups.right.itemsize)
@@ -240,7 +240,7 @@ def _blocks(
     product: Contraction, rows: int, width: int, lanes: int, block_k: int, size: int, packed: tuple[bool, bool],
     wanted: int, is_even: bool, target: Target,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Rows and lanes of a block, and the number of blocks.
+    """Return the rows and lanes of a block, and the number of blocks.
 
     `rows` are those of a tile, or of a square that is turned. `size` is that of a packed number in bytes. If `is_even`,
     all blocks have as many rows, so that no square is guarded.
@@ -270,12 +270,12 @@ def _blocks(
 
 
 def _copied(length: int, run: int, lanes: int) -> int:
-    """The elements copied for so many lanes of a block, in whole vectors for each run; a block may begin within one."""
+    """Return the elements copied for a block's lanes: whole vectors per run; a block may begin within a run."""
     if run >= length:
         return length
     return (length // run + (length % run > 0) * 2) * -(-run // lanes) * lanes
 
 
 def _cuts(tiles: int) -> list[int]:
-    """Into how many blocks some tiles can be cut, the blocks being as even as they can."""
+    """Return the numbers of blocks that some tiles can be cut into, as even as possible."""
     return sorted({-(-tiles // -(-tiles // cut)) for cut in range(1, tiles + 1)})

@@ -37,8 +37,8 @@ from .gemm import Contraction, Operand, operand
 KINDS: dict[int, tuple[tuple[DType, DType], ...]] = {4: ((uint8, int8), (int8, uint8)), 2: ((int16, int16),)}
 PAIRS = {16: "avx512bw", 8: "avx2", 4: "ssse3"}  # what `vpmaddubsw` needs, by 32-bit lanes of a vector
 LARGEST = 4  # terms of a group
-SIDE = 16  # of squares of bytes that are turned: those of the shortest vectors that there are instructions for
-FEWEST_LANES = 4  # 32-bit ones, of the shortest vectors that there are instructions for
+SIDE = 16  # of squares of bytes that are turned: those of the shortest vectors with instructions
+FEWEST_LANES = 4  # 32-bit ones, of the shortest vectors with instructions
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Groups:
 
 
 def grouped(product: Contraction, target: Target, lanes: int) -> Groups | None:
-    """How a target takes the terms of a product together, on vectors of so many sums; None if one at a time."""
+    """Return how a target groups a product's terms, on vectors of `lanes` sums; None if one at a time."""
     factors = product.left.value, product.right.value
     size = group_size(product.total.value.dtype, *factors, target, lanes)
     if size < 2 or product.depth <= size:
@@ -78,7 +78,7 @@ def grouped(product: Contraction, target: Target, lanes: int) -> Groups | None:
 def paired(
     left: Expression, right: Expression, bounds: Mapping[int, Bounds], target: Target, lanes: int
 ) -> tuple[DType, DType] | None:
-    """The types of factors of which a target adds two products in 16 bits; None if it does not, or they may not fit.
+    """Return the factor types of which a target adds two products in 16 bits; None if it has none or they may not fit.
 
     Args:
         left, right: the factors.
@@ -96,19 +96,19 @@ def paired(
 
 
 def of_load(part: Expression, bounds: Mapping[int, Bounds]) -> Range | None:
-    """What is known of an element of an argument."""
+    """Return the known range of an element of an argument."""
     known = bounds.get(part.buffer) if isinstance(part, Load) else None
     return None if known is None else Range(*known)
 
 
 def two_fit(a: Range, b: Range) -> bool:
-    """Whether the sum of two products of numbers in these ranges is one of 16 bits."""
+    """Return whether the sum of two products of numbers in these ranges is one of 16 bits."""
     ends = [2 * one * other for one in (a.low, a.high) for other in (b.low, b.high)]
     return Range(min(ends), max(ends)).fits(of_type(int16))
 
 
 def group_size(dtype: DType, left: Expression, right: Expression, target: Target, lanes: int) -> int:
-    """How many products of two factors a target adds to each of so many lanes by one instruction; 1 without one."""
+    """Return how many products one instruction of a target adds to each of `lanes` lanes; 1 without one."""
     if dtype is not int32 or lanes < FEWEST_LANES or "sse2" not in target.required:
         return 1
     if 4 * lanes == 64 and "avx512bw" not in target.required:
@@ -119,10 +119,10 @@ def group_size(dtype: DType, left: Expression, right: Expression, target: Target
 
 
 def whole_groups(product: Contraction) -> Contraction:
-    """The product with k in an order in which groups do not straddle, if its own is not one and there is such an order.
+    """Reorder k so that groups do not straddle, if its own order does not do so and such an order exists.
 
     A convolution sums over channels, and over places in a filter within them. With the channels innermost, if a
-    multiple of a group of them, the numbers of a group are of one place, and so all of them are there or none is.
+    multiple of a group of them, the numbers of a group are of one place, and so all of them exist or none does.
     """
     if product.total.value.dtype is not int32 or len(product.ks) < 2:
         return product
@@ -143,7 +143,7 @@ def whole_groups(product: Contraction) -> Contraction:
 
 
 def in_place(factor: Operand, dtype: DType, groups: Groups) -> bool:
-    """Whether a factor lies in memory in groups of k, in that type, so that numbers can be read where they are."""
+    """Return whether a factor lies in memory in groups of k, in that type, so that numbers can be read in place."""
     value = narrowed(factor.value, dtype)
     if not isinstance(value, Load) or value.inside != ALWAYS or len(factor.across) > 1 or len(factor.ks) != 1:
         return False
@@ -152,7 +152,7 @@ def in_place(factor: Operand, dtype: DType, groups: Groups) -> bool:
 
 
 def in_planes(factor: Operand, along_k: bool) -> bool:
-    """Whether a factor's rows are dense in memory, and not its groups: squares of it are turned as it is packed.
+    """Return whether a factor's rows are dense in memory, not its groups: squares are turned as it is packed.
 
     So it is with the planes of an image, one for each channel. The rows of a tile then have to be a part of a square's.
     """

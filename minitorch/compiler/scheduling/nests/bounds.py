@@ -1,4 +1,4 @@
-"""The range of the 8-bit integers in an array: of a constant, what it holds; of what kernels store, what they clamp to.
+"""The range of the 8-bit integers in an array: of constants, their values; of stored values, their clamp.
 
 It decides which instructions are exact. Ends are rounded to whole bits, so that layers whose weights differ a little
 have the same kernel.
@@ -21,7 +21,7 @@ FURTHEST = 3  # values on the way to what is known: a cast reads a clamped value
 
 
 def known_bounds(node: Node, roots: Container[Node]) -> Bounds | None:
-    """The least and the largest number of an array of 8-bit integers; None if they may be those of the type.
+    """Return the least and the largest number of an 8-bit integer array; None if they may be those of the type.
 
     Args:
         node: what is in the array.
@@ -50,7 +50,7 @@ def known_bounds(node: Node, roots: Container[Node]) -> Bounds | None:
 
 
 def _range(node: Node, roots: Container[Node], further: int) -> Range:
-    """The numbers of a value, as far as so many values that it is computed from tell."""
+    """Return the range of a value, as far as `further` values that it is computed from tell."""
     if not further or not _is_expression(node):
         return of_type(node.dtype)
     leaves: list[Node] = []
@@ -73,13 +73,13 @@ def _range(node: Node, roots: Container[Node], further: int) -> Range:
 
 
 def _is_expression(node: Node) -> bool:
-    """Whether an element is computed from single elements of others."""
+    """Return whether an element is computed from single elements of others."""
     is_stored = isinstance(node.params.get("value"), Literal)
     return can_lower(node) and node.primitive.kind not in ("reduction", "contraction") and not is_stored
 
 
 def _whole_bits(low: int, high: int, node: Node) -> Bounds | None:
-    """The bounds of the fewest bits; None of all bits of the type."""
+    """Return the bounds of the fewest bits; None of all bits of the type."""
     bits = max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0)
     bounds = (-(1 << bits) if low < 0 else 0, (1 << bits) - 1)
     limits = of_type(node.dtype)

@@ -39,7 +39,7 @@ class _Place:
     at: At  # the loop variables of its space
     columns: tuple[Variable, ...]
     level: int
-    slot: int  # of its accumulator or scratch row; -1 if it has none
+    slot: int  # of its accumulator or scratch row; -1 without one
 
     @property
     def key(self) -> tuple[int, bool, tuple[Variable, ...]]:
@@ -73,7 +73,7 @@ class _Builder:
         self.lowerings: dict[object, Lowering] = {}
 
     def build(self) -> Nest:
-        """The nest."""
+        """Return the nest."""
         for member in self.group.members:
             self._place(member)
         loops: dict[tuple[int, bool, tuple[Variable, ...]], list[Statement]] = {}
@@ -147,7 +147,7 @@ class _Builder:
             self.scratch.append((length, place.member.node.dtype))
 
     def _total(self, place: _Place) -> Expression:
-        """The result of a member that is a reduction: contractions sum 16-bit floats in float32, and round once."""
+        """Return a reduction's result: contractions sum 16-bit floats in float32, and round once."""
         node = place.member.node
         dtype = computed_in(node.dtype) if place.member.is_contraction else node.dtype
         return converted(Total(dtype, place.slot), node.dtype)
@@ -167,7 +167,7 @@ class _Builder:
         return self.buffers.setdefault(node, len(self.buffers))
 
     def _lowering(self, place: _Place) -> Lowering:
-        """How the statements of one loop read what is stored; they share it, and so what they compute."""
+        """Return how the statements of one loop read stored values; they share it, and so their computations."""
         known = self.lowerings.get(place.key)
         if known is None:
 
@@ -178,7 +178,7 @@ class _Builder:
         return known
 
     def _within_kernel(self, place: _Place, reading: _Place) -> Reader | None:
-        """How a loop reads another member; None where it is computed again, because it is cheap or in the same loop."""
+        """Return how a loop reads another member; None if it is recomputed, being cheap or in the same loop."""
         node, slot = place.member.node, place.slot
         if place.member.is_reduction:
 
@@ -217,7 +217,7 @@ def _loop_order(item: tuple[tuple[int, bool, tuple[Variable, ...]], list[Stateme
 
 
 def _joined(lengths: tuple[int, ...], count: int, letter: str) -> At:
-    """Loop variables for some dimensions, the first `count` of them run through by one variable."""
+    """Return loop variables for some dimensions, the first `count` of them run through by one variable."""
     if count < 2 or 0 in lengths:
         return tuple(variable(f"{letter}{number}", length) for number, length in enumerate(lengths))
     together = unravelled(variable(f"{letter}0", math.prod(lengths[:count])), lengths[:count])
@@ -225,7 +225,7 @@ def _joined(lengths: tuple[int, ...], count: int, letter: str) -> At:
 
 
 def _variables_of(indices: At) -> tuple[Variable, ...]:
-    """The variables in some indices, in order."""
+    """Return the variables in some indices, in order."""
     found: dict[Variable, None] = {}
     pending = list(indices)
     while pending:
@@ -239,7 +239,7 @@ def _variables_of(indices: At) -> tuple[Variable, ...]:
 
 
 def _is_affine(nest: Nest) -> bool:
-    """Whether no index needs a division."""
+    """Return whether no index needs a division."""
     for _, statement in nest.statements:
         indices = [] if isinstance(statement, Reduce) else [statement.index]
         for part in statement.value.all_parts:
@@ -253,7 +253,7 @@ def _is_affine(nest: Nest) -> bool:
 def build_kernel(
     name: str, group: Group, roots: dict[Node, str], stored: set[Node], target: Target, cut_long: bool = True
 ) -> tuple[LoopKernel, list[Node]]:
-    """The loops of a group, and the node behind each of its buffers; a long reduction is cut into parts.
+    """Return the loops of a group, and the node of each buffer; a long reduction is cut into parts.
 
     One loop instead of several runs through neighbouring dimensions if that makes no index harder to compute.
     """
@@ -272,7 +272,7 @@ def build_kernel(
     if recognise(nest) is None and not group.tiles:
         nest = written_out(nest)
     nodes = list(builder.buffers)
-    # Of what is stored, and not of the statements: a value without elements may have none left.
+    # Of the stored values, not of the statements: a value without elements may have lost its statements.
     written = {builder.buffers[member.node] for member in group.members if member.node in stored}
     cut = split(nest, len(nodes), target) if cut_long and not group.tiles else None
     nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))

@@ -53,7 +53,7 @@ class Split:
 
 
 def split(nest: Nest, buffers: int, target: Target) -> Split | None:
-    """The nest in parts, if its first loop is long and nothing but reductions, and no other loop has columns."""
+    """Cut a nest in parts, if its first loop is long and only reductions, and no other loop has columns."""
     if not nest.loops or not nest.loops[0].columns or any(loop.columns for loop in nest.loops[1:]) or nest.scratch:
         return None
     sums = [statement for statement in nest.loops[0].statements if isinstance(statement, Reduce)]
@@ -66,7 +66,7 @@ def split(nest: Nest, buffers: int, target: Target) -> Split | None:
 
 
 def _chunk(nest: Nest, target: Target) -> int:
-    """How much of the outermost column variable goes into a part; 0 for all of it."""
+    """Return how much of the outermost column variable goes into a part; 0 for all of it."""
     columns = nest.loops[0].columns
     height, length = (math.prod(each.extent for each in some) for some in (nest.rows, columns))
     if not height * length:
@@ -83,7 +83,7 @@ def _chunk(nest: Nest, target: Target) -> int:
         count = max(min(-(-PARALLEL // layout.units(nest)), height * length // LEAST), -(-each // LONGEST))
     first = columns[0].extent
     chunk = -(-first // max(count, 1))
-    if product is not None:  # all of one length, if there is such a length
+    if product is not None:  # all of one length, if possible
         chunk = next((length for length in range(chunk, 2 * chunk) if first % length == 0), chunk)
     if len(columns) == 1 and not layout.across_rows:
         chunk = -(-chunk // layout.lanes) * layout.lanes
@@ -91,7 +91,7 @@ def _chunk(nest: Nest, target: Target) -> int:
 
 
 def _pieces(product: Contraction, units: int, streams: bool, target: Target) -> int:
-    """Into how many pieces the sums of a matrix product are cut, which has so many units otherwise."""
+    """Return how many pieces a matrix product's sums are cut into, which otherwise has `units` units."""
     height, width, depth = product.height, product.width, product.depth
     work = extent(product.batch) * height * width * depth
     if streams and units <= PARTS:  # in pieces, which are streams too, each thread reads rows from end to end
@@ -103,7 +103,7 @@ def _pieces(product: Contraction, units: int, streams: bool, target: Target) -> 
 
 
 def wide(statement: Reduce) -> DType:
-    """The type of partial results: that of the accumulator in a register, which 16-bit floats are too coarse for."""
+    """Return the type of partial results: of the accumulator in a register, as 16-bit floats are too coarse."""
     dtype = statement.value.dtype
     return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
 
@@ -123,7 +123,7 @@ class _Splitter:
         self.places = range(buffers, buffers + len(sums))  # of the partial results among the buffers
 
     def parts(self) -> tuple[Nest, ...]:
-        """Those of full length, and what is left over."""
+        """Return the parts of full length, and the rest."""
         full, rest = divmod(self.first.extent, self.chunk)
         whole = (self._part(variable("p", full), full, self.chunk),)
         return (*whole, self._part(NOWHERE + full, 1, rest)) if rest else whole
@@ -141,7 +141,7 @@ class _Splitter:
         return Nest(rows, (Loop(columns, tuple(sums)), Loop((), tuple(stores))))
 
     def whole(self) -> Nest:
-        """The sums of the partial results, and the loops that come after."""
+        """Return the sums of the partial results, and the loops that come after."""
         index = variable("p", self.count) * self.height + self.row
         sums = [
             Reduce(each.slot, each.reduction, Load(wide(each), place, index))

@@ -1,6 +1,6 @@
 """Reductions over few elements, written out as arithmetic: a window of a pooling, a filter over a single channel.
 
-A loop over a handful of columns fills no vector, and its every round asks anew which neighbours there are. Written out
+A loop over a handful of columns fills no vector, and its every round tests anew which neighbours exist. Written out
 it is an elementwise kernel like others: lanes run along the rows, and what its terms have in common is computed once.
 """
 
@@ -30,7 +30,7 @@ MOST_PARTS = 400  # of all expressions together
 
 
 def written_out(nest: Nest) -> Nest:
-    """The nest without columns, if it has few of them and its rows are near each other in memory; else as it is."""
+    """Write out a nest without columns, if they are few and its rows near in memory; else return it as it is."""
     columns = max((math.prod(each.extent for each in loop.columns) for loop in nest.loops), default=1)
     parts = sum(len(list(statement.value.all_parts)) for _, statement in nest.statements)
     if not 1 < columns <= MOST_COLUMNS or columns * parts > MOST_PARTS or nest.scratch or not nest.rows:
@@ -63,7 +63,7 @@ def _indices(columns: tuple[Variable, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _combined(statement: Reduce, terms: Iterator[Expression]) -> Expression:
-    """A reduction as arithmetic: its terms combined one after another. 16-bit floats are rounded once, at the end."""
+    """Return a reduction as arithmetic: its terms combined in order. 16-bit floats are rounded once, at the end."""
     dtype, sums = statement.value.dtype, wide(statement)
     start = neutral(statement.reduction, dtype)
     total: Expression = Number(sums, start, f"{sums.short} {start!r}")
@@ -76,7 +76,7 @@ def _combined(statement: Reduce, terms: Iterator[Expression]) -> Expression:
 
 
 def _rows_are_near(nest: Nest, row: Variable) -> bool:
-    """Whether neighbouring rows are near each other in memory, as a few vectors can cover them; no place is data."""
+    """Return whether a few vectors can cover neighbouring rows in memory; no place may be data."""
     parts = [part for _, statement in nest.statements for part in statement.value.all_parts]
     if row.extent < 2 or any(part.values for part in parts):
         return False
@@ -86,7 +86,7 @@ def _rows_are_near(nest: Nest, row: Variable) -> bool:
 
 
 def _leaves_no_gaps(loop: Loop, store: Write, row: Variable) -> bool:
-    """Whether a loop writes all between what it writes for a row and for the next."""
+    """Return whether a loop writes all between the places it writes for a row and for the next."""
     step = store.index.coefficient(row)
     if step in (0, 1):
         return True

@@ -72,7 +72,7 @@ def lift(procedure: Procedure, array: str, *names: str, beside: bool = False) ->
 
 
 def _rebuilt(loop: For, old: Block, new: Block) -> Block:
-    """A nest with another innermost body."""
+    """Return a nest with another innermost body."""
 
     def within(block: Block) -> Block:
         return new if block is old else with_inner(block, within)
@@ -90,8 +90,8 @@ def overcompute(procedure: Procedure, *arrays: str, tiles: tuple[str, ...] | Non
         tiles: the loops of a tile, all of which is computed if its first element is not beyond the guard; without,
             everything is computed.
 
-    Law: these elements exist, and are read by nobody: whatever reads one of the arrays is guarded as what wrote it was,
-    or reads elements that are not beyond the guard. A guard that says which terms a sum has stays.
+    Law: these elements exist, and are never read: each read of one of the arrays has the guard of the write before it,
+    or is of elements that are not beyond the guard. A guard that says which terms a sum has stays.
     """
     own: set[int | Local] = {local_named(procedure, array) for array in arrays}
     around = {local: _around(procedure.body, local) for local in own if isinstance(local, Local)}
@@ -130,12 +130,12 @@ def overcompute(procedure: Procedure, *arrays: str, tiles: tuple[str, ...] | Non
 
 
 def _looks_up(block: Block) -> bool:
-    """Whether memory is read at an index that is data: it may not be one beyond a guard."""
+    """Return whether memory is read at an index that is data: it may not be one beyond a guard."""
     return any(each.value.looks_up for each in statements(block) if isinstance(each, (Store, Accumulate)))
 
 
 def _around(block: Block, local: Local) -> set[Variable]:
-    """The loops around the allocation of an array."""
+    """Return the loops around the allocation of an array."""
     for each in block:
         if isinstance(each, (For, If)) and local in each.locals:
             return ({each.variable} if isinstance(each, For) else set()) | _around(each.body, local)
@@ -143,7 +143,7 @@ def _around(block: Block, local: Local) -> set[Variable]:
 
 
 def _check_unread(writes: list[Access], reads: list[Access], guard: Inside, around: set[Variable]) -> None:
-    """Refuse if an element that is stored to beyond a guard is read, or is not there."""
+    """Refuse if an element that is stored to beyond a guard is read, or does not exist."""
     for bound in guard.bounds:
         for each in writes:
             if bound not in each.bounds:
@@ -163,7 +163,7 @@ def _check_unread(writes: list[Access], reads: list[Access], guard: Inside, arou
 
 
 def unguarded(block: Block, guard: Inside) -> Block:
-    """A block in which nothing is read where a guard does not hold, instead of the guard."""
+    """Return a block in which nothing is read where a guard does not hold, instead of the guard."""
 
     def change(part: Expression) -> Expression:
         if not isinstance(part, Load):
@@ -222,7 +222,7 @@ def in_registers(procedure: Procedure, array: str, around: str, name: str = "", 
 
 
 def _only_store(statement: Statement, local: Local) -> Store | None:
-    """The store that loops consist of, if it is to an array, reads no other element, and all loops are in its index."""
+    """Return a loop nest's only store, if it is to an array, reads no other element, and all loops are in its index."""
     variables = []
     while isinstance(statement, For) and len(statement.body) == 1:
         variables.append(statement.variable)
@@ -235,7 +235,7 @@ def _only_store(statement: Statement, local: Local) -> Store | None:
 
 
 def _tile(loop: For, local: Local, name: str, before: Store | None, anew: bool) -> Block:
-    """A loop that adds to registers, with loads before and stores after it."""
+    """Return a loop that adds to registers, with loads before and stores after it."""
     indices = list(dict.fromkeys(accesses(loop.body, local)))
     what = f"in_registers({local.name!r}) around {loop.variable.name!r}"
     if len(indices) > 1:
@@ -274,7 +274,7 @@ def _tile(loop: For, local: Local, name: str, before: Store | None, anew: bool) 
 
 
 def _anew(loop: For, local: Local, index: Index, part: Read, what: str) -> tuple[Expression, Block]:
-    """The neutral element that a partial sum starts at, and the statement that adds it to the total."""
+    """Return the neutral element a partial sum starts at, and the statement that adds the sum to the total."""
     uses = [one for one in statements(loop.body) if isinstance(one, (Store, Accumulate)) and one.array == local]
     reductions = {one.reduction if isinstance(one, Accumulate) else None for one in uses}
     reads = any(local in one.value.reads for one in statements(loop.body) if isinstance(one, (Store, Accumulate)))

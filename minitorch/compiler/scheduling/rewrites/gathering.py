@@ -26,17 +26,17 @@ from .loops import refuse
 
 @step
 def gather(procedure: Procedure, loop: str, *arrays: str) -> Procedure:
-    """The loops of a name that store to some arrays as one loop around all of their statements.
+    """Join the loops of a name that store to some arrays into one loop around all of their statements.
 
     Statements between them that the loops do not need come after it, others before.
 
     Args:
         procedure: the kernel.
-        loop: the name of the loops, which stand in one block.
+        loop: the name of the loops, which are in one block.
         arrays: the names of the arrays.
 
     Law: no iteration of a loop needs what a later iteration of one before it did. Stores to arguments are not moved
-    ahead: the memory may be that of what is read before.
+    ahead: their memory may be read before.
     """
     what = f"gather({', '.join(map(repr, (loop, *arrays)))})"
     is_it = Named(f"{loop}@{','.join(arrays)}")
@@ -69,7 +69,7 @@ def gather(procedure: Procedure, loop: str, *arrays: str) -> Procedure:
 def between(
     first: For, rest: Block, joins: Callable[[For, set[int | Local]], bool]
 ) -> tuple[list[Statement], list[For], list[Statement]]:
-    """Loops that can run together with a first one: what has to come before them, the loops, and what comes after.
+    """Find loops that can join a first one: the statements before them, the loops, and the statements after.
 
     Args:
         first: the loop.
@@ -89,13 +89,13 @@ def between(
 
 
 def _meet(statement: Statement, others: Iterable[Statement]) -> bool:
-    """Whether a statement needs another one's results, or the other way round."""
+    """Return whether a statement needs another one's results, or the other way round."""
     block, rest = (statement,), tuple(others)
     return bool(arrays_written(block) & arrays_used(rest) or arrays_used(block) & arrays_written(rest))
 
 
 def without_guard(loops: Iterable[For]) -> tuple[Inside, list[Block]]:
-    """The guard that the bodies of some loops have in common, if it is all that they consist of, and what is in it."""
+    """Return the guard that the bodies of some loops share, if they are nothing else, and the bodies in it."""
     bodies = [each.body for each in loops]
     guards = {guard.inside if (guard := sole_guard(body)) is not None else ALWAYS for body in bodies}
     if len(guards) > 1 or guards == {ALWAYS}:
@@ -104,6 +104,6 @@ def without_guard(loops: Iterable[For]) -> tuple[Inside, list[Block]]:
 
 
 def guarded(guard: Inside, bodies: Iterable[Block]) -> Block:
-    """Statements one after another, where a guard holds."""
+    """Put a guard around statements one after another."""
     body = tuple(each for block in bodies for each in block)
     return body if guard == ALWAYS else (If(guard, body),)

@@ -42,7 +42,7 @@ MOST_TERMS = 16  # of a group; no instruction takes more than 4, and more make l
 
 
 def _sole_sum(block: Block) -> Accumulate | None:
-    """The sum of integers that a block consists of, if it does: in any order it is the same, modulo a power of two."""
+    """Return the sum of integers that is all of a block, if so: any order gives the same, modulo a power of two."""
     each = block[0] if len(block) == 1 else None
     is_sum = isinstance(each, Accumulate) and each.reduction == "reduce_sum" and each.value.dtype.category == "int"
     return each if is_sum and isinstance(each, Accumulate) else None
@@ -55,7 +55,7 @@ def pad_sum(procedure: Procedure, loop: str, multiple: int) -> Procedure:
     Args:
         procedure: the kernel.
         loop: its name.
-        multiple: of what number the iterations are one afterwards.
+        multiple: the number whose multiple the iterations are afterwards.
 
     Law: ``s + 0 = s``. The loop contains a sum of integers and nothing else; each factor of a product is zero beyond.
     """
@@ -101,7 +101,7 @@ def group(procedure: Procedure, loop: str, pairs: str = "") -> Procedure:
 
     Law: sums of integers are the same in any order, modulo a power of two. The loop contains one such sum, into an
     element that is the same in all iterations, and nothing else. A narrower type holds the sum of two products, as the
-    ranges of what is stored show.
+    ranges of stored values show.
     """
     what = f"group({loop!r}, pairs={pairs!r})" if pairs else f"group({loop!r})"
 
@@ -132,7 +132,7 @@ def _added(a: Expression, b: Expression) -> Expression:
 
 
 def _pair(what: str, dtype: DType, terms: list[Expression], ranges: Callable[[Expression], Range | None]) -> Expression:
-    """The sum of two products in a narrower type."""
+    """Return the sum of two products in a narrower type."""
     law = f"{dtype.name} holds every sum of two products"
     factors = [part for term in terms for part in term.parts()]
     if len(terms) != 2 or any(not isinstance(term, Apply) or term.primitive != "mul" for term in terms):

@@ -47,14 +47,14 @@ from ..rewrite import check_fresh, check_spelling, refused, step
 
 @step
 def split(procedure: Procedure, loop: str, factor: int, outer: str, inner: str, cut: str = "") -> Procedure:
-    """``for i in n`` as ``for outer in ceil(n / factor): for inner in factor``, where ``i = outer * factor + inner``.
+    """Split ``for i in n`` into ``for outer in ceil(n / factor): for inner in factor``, ``i = outer * factor + inner``.
 
     Args:
         procedure: the kernel.
         loop: the name of the loop.
         factor: iterations of a part.
         outer, inner: the names of the new loops.
-        cut: whether a last part that is not full runs by itself after the others, which then need no guard: in a loop
+        cut: whether a last part that is not full runs alone after the others, which then need no guard: in a loop
             of this name, which is guarded if the name is that of the inner loop, and else shorter.
 
     Law: the iterations keep their order, so any loop can be split. A part that is not full is guarded.
@@ -90,9 +90,9 @@ def split(procedure: Procedure, loop: str, factor: int, outer: str, inner: str, 
 
 @step
 def fuse(procedure: Procedure, name: str, *names: str) -> Procedure:
-    """Perfectly nested loops, the outermost first, as one loop through all of their iterations (loop coalescing).
+    """Join perfectly nested loops, the outermost first, into one through all of their iterations (loop coalescing).
 
-    Law: nothing stands between the loops. The iterations keep their order.
+    Law: nothing is between the loops. The iterations keep their order.
     """
     check_fresh(procedure, name, near=names[0])
 
@@ -113,10 +113,10 @@ def fuse(procedure: Procedure, name: str, *names: str) -> Procedure:
 
 @step
 def reorder(procedure: Procedure, *names: str) -> Procedure:
-    """Perfectly nested loops in another order, the first name outermost.
+    """Put perfectly nested loops in another order, the first name outermost.
 
     Law: iterations that need each other's results keep their order, but for a sum, which may take its terms in any
-    order. So there are none, or they differ in no loops but some that keep their order.
+    order. So no such iterations exist, or they differ only in loops that keep their order.
     """
     names = tuple(name for name in names if has_loop(procedure.body, name))
     if len(names) < 2:
@@ -142,7 +142,7 @@ def reorder(procedure: Procedure, *names: str) -> Procedure:
 
 
 def _bound_by_order(variables: list[Variable], body: Block, guards: Iterable[Inside]) -> list[Variable]:
-    """The loops in which iterations may differ that need each other's results."""
+    """Return the loops in which iterations may differ that need each other's results."""
     found = accesses_of(body, tuple(bound for guard in guards for bound in guard.bounds))
     if next(conflicts(found, variables, sums=True), None) is None:
         return []
@@ -191,7 +191,7 @@ def unswitch(procedure: Procedure, loop: str) -> Procedure:
 
 
 def _unswitched(loop: For) -> For:
-    """A loop whose variable stands in no guard that holds in all of its iterations, or in none."""
+    """Move guards that hold in all iterations of a loop, or in none, out of it."""
 
     def around(inside: Inside) -> Inside:
         found = ALWAYS
@@ -207,9 +207,9 @@ def _unswitched(loop: For) -> For:
 
 @step
 def distribute(procedure: Procedure, *names: str) -> Procedure:
-    """Perfectly nested loops around several statements as loops around each inner loop and what is between (fission).
+    """Distribute perfectly nested loops over each inner loop in them and the statements between (fission).
 
-    Stores that follow one another stay together: what one of them writes may lie in the memory of what another reads.
+    Stores that follow one another stay together: one of them may write to memory that another reads.
     A constant for a local array after them does not.
 
     Law: no statement needs what a later one did in an earlier iteration: what they share is an array with an element
@@ -248,7 +248,7 @@ def distribute(procedure: Procedure, *names: str) -> Procedure:
 
 
 def _stored_together(run: Block) -> list[Block]:
-    """Stores that follow one another, taken apart where a constant for a local array comes after one to an argument."""
+    """Return runs of stores, cut where a constant for a local array comes after a store to an argument."""
     found: list[list[Statement]] = [[]]
     for each in run:
         is_constant = isinstance(each, Store) and isinstance(each.array, Local) and isinstance(each.value, Number)
@@ -261,7 +261,7 @@ def _stored_together(run: Block) -> list[Block]:
 def _marked(
     name: str, kind: Kind, procedure: Procedure, check: Callable[[For], None], inside: str | None = None
 ) -> Procedure:
-    """The procedure with the loops of a name run in another way: all of them, or those inside of another loop."""
+    """Mark the loops of a name to run in another way: all of them, or those inside of another loop."""
 
     def change(each: For) -> Iterable[Statement]:
         check(each)
@@ -284,7 +284,7 @@ def unroll(procedure: Procedure, loop: str, inside: str | None = None) -> Proced
 
 
 def _stores_to(block: Block) -> set[int | str]:
-    """The arguments and the local arrays in memory that a block stores to."""
+    """Return the arguments and the local arrays in memory that a block stores to."""
     written = arrays_written(block)
     return {
         array.name if isinstance(array, Local) else array
@@ -363,7 +363,7 @@ def parallelise(procedure: Procedure, *names: str) -> Procedure:
 
 @step
 def jam(procedure: Procedure, *names: str) -> Procedure:
-    """Loops of the same names that follow one another as one loop around all of their statements (loop fusion).
+    """Join loops of the same names that follow one another into one around all of their statements (loop fusion).
 
     Law: no iteration of the second needs what a later iteration of the first did.
     """

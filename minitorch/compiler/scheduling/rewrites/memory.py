@@ -31,12 +31,12 @@ from ..analysis.finding import at_loop, stores_of
 from ..rewrite import check_fresh, refused, step
 
 LINE = 64  # bytes of a line of the cache
-MOST_LINES = 32  # of a row that are asked for; by then the processor has noticed
+MOST_LINES = 32  # prefetched of a row; by then the hardware prefetches
 
 
 @step
 def prefetch(procedure: Procedure, argument: int, loop: str, ahead: int, name: str) -> Procedure:
-    """Ask, in each iteration of a loop, for what a later one reads from an argument: neighbours in memory.
+    """Prefetch, in each iteration of a loop, the elements of an argument that a later one reads: neighbours in memory.
 
     Args:
         procedure: the kernel.
@@ -71,7 +71,7 @@ def prefetch(procedure: Procedure, argument: int, loop: str, ahead: int, name: s
 
 
 def _is_known(values: tuple[Expression, ...], inner: list[Variable]) -> bool:
-    """Whether indices that are data are known before the loops inside begin."""
+    """Return whether indices that are data are known before the loops inside begin."""
     parts = [part for value in values for part in value.all_parts]
     return not any(isinstance(part, Read) or any(part.depends_on(one) for one in inner) for part in parts)
 

@@ -46,7 +46,7 @@ LAW = "exp(x - a) * exp(a - b) = exp(x - b): "
 
 @step
 def online(procedure: Procedure, loop: str, *maxima: str) -> Procedure:
-    """A loop that takes maxima, and the loops after it that sum up ``exp(x - maximum)``, as one loop.
+    """Join a loop that takes maxima with the loops after it that sum up ``exp(x - maximum)`` (online softmax).
 
     ::
 
@@ -107,7 +107,7 @@ class _Maximum:
         return Read(self.array.dtype, self.array)
 
     def number(self, value: float) -> Expression:
-        """A constant of its type."""
+        """Return a constant of its type."""
         return Number(self.array.dtype, value, f"{self.array.dtype.short} {value!r}")
 
     @property
@@ -128,7 +128,7 @@ class _Maximum:
         return Apply(dtype, "where", (Apply(bool_, "equal", (before, self.now)), self.number(1.0), less))
 
     def is_kept_finite(self, shift: Expression) -> bool:
-        """Whether something is the maximum, but for one that is infinite."""
+        """Return whether a value is the maximum, but for one that is infinite."""
         if not isinstance(shift, Apply) or shift.primitive != "where":
             return False
         condition, here, elsewhere = shift.arguments
@@ -153,7 +153,7 @@ class _Sum:
         return Read(self.array.dtype, self.array, self.added.index)
 
     def store(self, primitive: str, *arguments: Expression) -> Block:
-        """All elements become something else."""
+        """Return a store of a value to all elements."""
         return for_elements(self.within, self.added, Apply(self.array.dtype, primitive, arguments))
 
 
@@ -171,7 +171,7 @@ class _Online:
         self.arrays: set[int | Local] = {*arrays}
 
     def in_one(self, before: Block, first: For, rest: Block) -> Block:
-        """The loop that takes the maxima with the loops after it in it, and what comes after them."""
+        """Join the loop that takes the maxima with the loops after it; return it, and the statements after them."""
         self.check(first)
 
         def joins(each: For, written: set[int | Local]) -> bool:
@@ -211,7 +211,7 @@ class _Online:
                 )
 
     def sums(self, loop: For, before: list[Statement]) -> Iterator[_Sum]:
-        """The sums of a loop that are measured from a maximum."""
+        """Return the sums of a loop that are measured from a maximum."""
         own = _own(loop)
         inner = dict.fromkeys(each.variable for each in statements(loop.body) if isinstance(each, For))
         for each in stores_of(loop.body):
@@ -238,7 +238,7 @@ class _Online:
             yield _Sum(each.array, each, loop.body, *found)
 
     def measured(self, value: Expression) -> tuple[_Maximum, bool] | None:
-        """The maximum in the one factor ``exp(x - maximum)`` of a term, and whether it is subtracted as it is."""
+        """Return the maximum in a term's one factor ``exp(x - maximum)``, and whether it is subtracted as it is."""
         while isinstance(value, Apply) and value.primitive in ("mul", "neg", "div", "cast"):
             inside = [part for part in value.arguments if self.mentions(part)]
             if len(inside) != 1 or (value.primitive == "div" and inside[0] is value.arguments[1]):
@@ -258,7 +258,7 @@ class _Online:
         return None
 
     def mentions(self, value: Expression) -> bool:
-        """Whether a value depends on a maximum."""
+        """Return whether a value depends on a maximum."""
         return any(isinstance(part, Read) and part.local in self.arrays for part in value.all_parts)
 
 

@@ -63,7 +63,7 @@ def pack(
     of: str = "",
     dtype: str = "",
 ) -> Procedure:
-    """Copy a factor of a sum, which reads an array, into one of its own, in the order in which it is used (packing).
+    """Copy a factor of a sum, which reads an array, into a new array in the order of its use (packing).
 
     The whole term of a maximum can be copied, too, and one that reads a local array and is no product.
 
@@ -159,7 +159,7 @@ def pack(
 
 
 def _replaced(block: Block, factor: Expression, new: Expression, left: Sequence[Variable]) -> Block:
-    """A block in which a copy stands for a factor, wherever all its loops are around: here, but for those left."""
+    """Return a block with a copy in place of a factor, inside all its loops: here, but for those left."""
     if not left:
         return mapped(block, lambda part: new if part == factor else part)
 
@@ -171,7 +171,7 @@ def _replaced(block: Block, factor: Expression, new: Expression, left: Sequence[
 
 
 def _packable(each: Accumulate, argument: int | str | None) -> tuple[Expression, ...]:
-    """The factors of a term, or a whole one, unless they lie in a local array already."""
+    """Return the factors of a term, or a whole one, unless they lie in a local array already."""
     is_whole = each.reduction == "reduce_max" or (isinstance(argument, str) and not factors_of(each))
     found = (each.value,) if is_whole else factors_of(each)
     is_copied = is_whole or isinstance(argument, str)
@@ -194,7 +194,7 @@ def overlay(procedure: Procedure, array: str, over: str) -> Procedure:
     what = f"overlay({array!r}, {over!r})"
 
     def is_last(block: Block) -> bool:
-        """Whether each element of the other array is used before the one in its place is stored, and not later."""
+        """Return whether each element of the other array is used only before the one in its place is stored."""
         place = next(n for n, each in enumerate(block) if new in arrays_written((each,)))
         each = block[place]
         if any(old in arrays_used((one,)) or new in arrays_written((one,)) for one in block[place + 1 :]):

@@ -42,7 +42,7 @@ from ..rewrite import refused, step
 
 @step
 def hoist(procedure: Procedure, *names: str) -> Procedure:
-    """The first statements in perfectly nested loops, if all iterations run the same ones, before the loops.
+    """Move the first statements in perfectly nested loops before them, if all iterations run the same ones.
 
     This is loop-invariant code motion.
 
@@ -83,7 +83,7 @@ def hoist(procedure: Procedure, *names: str) -> Procedure:
 
 
 def _depends(block: Block, chain: Collection[For]) -> bool:
-    """Whether statements change with loops around them; no statement is none that is the same."""
+    """Return whether statements change with the loops around them; an empty block counts as changing."""
     variables = [each.variable for each in chain]
     guards = (each.inside for each in statements(block) if isinstance(each, If))
     stores = list(stores_of(block))
@@ -132,7 +132,7 @@ def reuse(procedure: Procedure, array: str, like: str) -> Procedure:
 
 
 def _canonical(block: Block, names: Mapping[Variable, Index] = MappingProxyType({})) -> Block:
-    """A block with names of loops that say how deep they are."""
+    """Return a block with its loops named by their depth."""
     found: list[Statement] = []
     for each in block:
         if isinstance(each, For):
@@ -209,7 +209,7 @@ def _replaced(block: Block, old: Statement, new: Statement) -> Block:
 def taken_apart(
     value: Expression, is_fixed: Callable[[Expression], bool]
 ) -> tuple[Expression, list[tuple[str, tuple[Expression, ...]]]]:
-    """A term without its sign, its fixed factors and divisors, and these, the innermost first.
+    """Return a term without its sign, fixed factors and divisors, and these, the innermost first.
 
     A term that is rounded to 16 bits is so without them.
     """

@@ -42,7 +42,7 @@ def skip(procedure: Procedure, loop: str, row: str) -> Procedure:
 
     An iteration contributes nothing if a comparison of positions in it has the same outcome everywhere, with which the
     terms of all sums are 0 and those of all maxima -inf. A product of 0 and a number of the column is still summed up,
-    in an array of its own, as the number may be NaN or infinite.
+    in a new array, as the number may be NaN or infinite.
 
     Args:
         procedure: the kernel.
@@ -50,7 +50,7 @@ def skip(procedure: Procedure, loop: str, row: str) -> Procedure:
         row: the loop around it.
 
     Law: ``max(m, -inf) = m`` and ``s + 0 = s``. If what is left out depends on a number of the row, which may be NaN,
-    there is an iteration that always runs.
+    one iteration always runs.
     """
 
     def change(each: For) -> list[Statement]:
@@ -83,7 +83,7 @@ class _Columns:
         self.needs_row = False  # whether something of the row was left out that may be NaN
 
     def passed(self) -> tuple[Inside, list[Statement], list[Statement]]:
-        """Where iterations contribute, and what is left of the others: statements before the row and after the loop."""
+        """Return where iterations contribute, and the others' remainder: statements before the row and after the loop."""
         parts = {part for each in self.sums for part in each.value.all_parts if _compares_positions(part)}
         held, ahead, after, needs_row = ALWAYS, list[Statement](), list[Statement](), False
         for part in sorted(parts, key=str):
@@ -107,7 +107,7 @@ class _Columns:
         return held, ahead, after
 
     def left(self) -> Iterator[Expression | None]:
-        """The remainder of each sum's term, a number of the column; None if nothing remains. Ends where more does."""
+        """Yield the remainder of each sum's term, a number of the column, or None; end where more remains."""
         for each in self.sums:
             kind, value = self.of(each.value)
             if not isinstance(each, Accumulate) or not isinstance(each.array, Local):
@@ -120,7 +120,7 @@ class _Columns:
                 return
 
     def bounds(self, comparison: Expression, outcome: bool) -> Iterator[Bound]:
-        """Conditions on the loop, all of which hold where the comparison may have another outcome."""
+        """Yield conditions on the loop, all of which hold where the comparison may have another outcome."""
         assert isinstance(comparison, Apply)
         first, second = (each.index for each in comparison.arguments if isinstance(each, Position))
         smallest, largest = (self.extreme(first - second, largest) for largest in (False, True))
@@ -133,7 +133,7 @@ class _Columns:
             yield self.below(smallest, 0 if comparison.primitive == "less" else 1)
 
     def extreme(self, index: Index, largest: bool) -> Index:
-        """The largest or smallest value of an index in an iteration, for all rows."""
+        """Return the largest or smallest value of an index in an iteration, for all rows."""
         ends = {}
         for each in (self.row, *self.inner):
             at_end = (index.coefficient(each) > 0) is largest
@@ -141,21 +141,21 @@ class _Columns:
         return index.substitute(ends)
 
     def below(self, index: Index, end: int) -> Bound:
-        """The condition that an index is below a number, in a form that grows with the loop."""
+        """Return the condition that an index is below a number, in a form that grows with the loop."""
         end, index = end - index.constant, index - index.constant
         if index.coefficient(self.loop.variable) < 0:
             return (1 - end, index * -1, (index * -1).bounds[1] + 1)
         return (index.bounds[0], index, end)
 
     def always_runs(self, held: Inside) -> bool:
-        """Whether the first or the last iteration contributes for all rows."""
+        """Return whether the first or the last iteration contributes for all rows."""
         last = self.loop.variable.extent - 1
         return any(held.substitute({self.loop.variable: NOWHERE + at}) == ALWAYS for at in (0, last))
 
     def rest(
         self, held: Inside, bound: Bound, left: list[tuple[Store | Accumulate, Expression]], number: int
     ) -> tuple[list[Statement], list[Statement]]:
-        """Statements that sum up what is left where a condition fails, the same for all rows, and that add it up."""
+        """Return statements that sum up the remainder where a condition fails, the same for all rows, and add it."""
         low, index, high = bound
         lowest, highest = index.bounds
         fails = held.and_(high, index, highest + 1) if lowest >= low else held.and_(lowest, index, low)
@@ -184,7 +184,7 @@ class _Columns:
     # The remainder of a value: its kind, and its expression in terms of the column.
 
     def of(self, value: Expression) -> tuple[str, Expression]:
-        """The kind of value that is left, and what it is as a function of the column; of anything else, itself."""
+        """Return the remainder's kind and its value as a function of the column; for others, the value itself."""
         if value == self.comparison:
             return PLAIN, Number(value.dtype, self.outcome, str(self.outcome))
         if isinstance(value, Number) and value.dtype.is_floating_point and not value.value:
@@ -196,11 +196,11 @@ class _Columns:
         return PLAIN, value
 
     def is_of_the_column(self, value: Expression) -> bool:
-        """Whether it is the same for all rows."""
+        """Return whether a value is the same for all rows."""
         return not value.depends_on(self.row) and not any(isinstance(part, Read) for part in value.all_parts)
 
     def may_be_none(self, value: Expression) -> bool:
-        """Whether it is a number of the row that may be NaN."""
+        """Return whether a value is a number of the row that may be NaN."""
         if isinstance(value, Number) or any(value.depends_on(each) for each in self.columns) or _is_kept_finite(value):
             return False
         return not any(isinstance(part, Read) and part.local in self.own for part in value.all_parts)
@@ -214,7 +214,7 @@ def _compares_positions(part: Expression) -> bool:
 
 
 def _is_kept_finite(value: Expression) -> bool:
-    """Whether it is ``0 if x == -inf else x``: where x is NaN, a maximum, sums have been NaN before."""
+    """Return whether a value is ``0 if x == -inf else x``; if such an x, a maximum, is NaN, sums were NaN before."""
     if not isinstance(value, Apply) or value.primitive != "where":
         return False
     condition, here, elsewhere = value.arguments
@@ -226,7 +226,7 @@ def _is_kept_finite(value: Expression) -> bool:
 
 
 def _loops_around(block: Block, wanted: Statement) -> list[Variable]:
-    """The loops of a block around a statement."""
+    """Return the loops of a block around a statement."""
     for each in block:
         if isinstance(each, (For, If)) and any(one is wanted for one in statements(each.body)):
             inner = _loops_around(each.body, wanted)
@@ -235,7 +235,7 @@ def _loops_around(block: Block, wanted: Statement) -> list[Variable]:
 
 
 def _guards(block: Block, wanted: Statement) -> Iterator[Bound]:
-    """The conditions of a block around a statement."""
+    """Return the conditions of a block around a statement."""
     for each in block:
         if isinstance(each, (For, If)) and any(one is wanted for one in statements(each.body)):
             if isinstance(each, If):
@@ -253,7 +253,7 @@ def _where(columns: _Columns, value: Apply) -> tuple[str, Expression]:
 
 
 def _logic(decided_by: bool) -> Rule:
-    """And, which one that is false decides; or, which one that is true decides."""
+    """Return the rule of and, which a false operand decides; or of or, which a true operand decides."""
 
     def rule(columns: _Columns, value: Apply) -> tuple[str, Expression]:
         for part in value.arguments:
@@ -273,7 +273,7 @@ def _not(columns: _Columns, value: Apply) -> tuple[str, Expression]:
 
 
 def _absorbed(kind: str, places: tuple[int, ...]) -> Rule:
-    """An operation whose result is of a kind if one of its operands, at certain places, is."""
+    """Return the rule of an operation whose result is of a kind if one of its operands, at certain places, is."""
 
     def rule(columns: _Columns, value: Apply) -> tuple[str, Expression]:
         for place in places:

@@ -61,7 +61,7 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
     made: set[Local] = set()
 
     def staged(block: Block) -> Block | None:
-        """A block with the first access staged; where that is in a guard, within the guard."""
+        """Return a block with the first access staged; where that is in a guard, within the guard."""
         holders = [each for each in block if _dense((each,), argument, along, order[-1]) is not None]
         if len(holders) == 1 and isinstance(holders[0], If):
             within = staged(holders[0].body)
@@ -111,7 +111,7 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
 
 
 def uses(block: Block, value: Expression) -> list[Place]:
-    """The statements that compute with a value, each with the conditions and the loops around it."""
+    """Return the statements that compute with a value, each with the conditions and the loops around it."""
     return [each for each in _places(block) if value in each[0].value.all_parts]
 
 
@@ -141,7 +141,7 @@ def check_copied(what: str, block: Block, value: Expression, own: list[Variable]
 
 
 def _places(block: Block, bounds: Bounds = (), around: tuple[Variable, ...] = ()) -> Iterator[Place]:
-    """All stores and accumulations, each with the conditions and the loops around it."""
+    """Yield all stores and accumulations, each with the conditions and the loops around it."""
     for each in block:
         match each:
             case Store() | Accumulate():
@@ -153,7 +153,7 @@ def _places(block: Block, bounds: Bounds = (), around: tuple[Variable, ...] = ()
 
 
 def _dense(block: Block, argument: int, along: str, inner: str) -> tuple[Load | Store, tuple[Variable, ...]] | None:
-    """The first access of an argument to neighbours along a loop, in another one, with all loops around it."""
+    """Return a block's first access of an argument to neighbours along `along`, in `inner`, with all loops around."""
     for each, _, around in _places(block):
         by_name = {one.name: one for one in around}
         if along not in by_name or inner not in by_name:
@@ -169,7 +169,7 @@ def _dense(block: Block, argument: int, along: str, inner: str) -> tuple[Load | 
 
 
 def _checked_reads(what: str, block: Block, element: Load, own: list[Variable]) -> Inside:
-    """The conditions under which an element is read."""
+    """Return the conditions under which an element is read."""
     first, *others = check_copied(what, block, element, own)
     if any(guard != first for guard in others):
         raise refused(f"{what}: the element is used under other conditions, too", "what is used is copied")
@@ -177,7 +177,7 @@ def _checked_reads(what: str, block: Block, element: Load, own: list[Variable]) 
 
 
 def _checked_store(what: str, block: Block, store: Store, own: list[Variable]) -> Inside:
-    """The conditions under which an element is stored."""
+    """Return the conditions under which an element is stored."""
     ((_, bounds, around),) = [place for place in _places(block) if place[0] is store]
     others = [
         each
@@ -194,7 +194,7 @@ def _checked_store(what: str, block: Block, store: Store, own: list[Variable]) -
 
 
 def _stored(block: Block, store: Store, local: Local, index: Index) -> Block:
-    """A block with a store to an array in place of one to an argument."""
+    """Return a block with a store to an array in place of one to an argument."""
     return tuple(
         Store(local, index, each.value)
         if each is store and isinstance(each, Store)
@@ -238,14 +238,14 @@ def specialise(procedure: Procedure, loop: str) -> Procedure:
 
 
 def _may_fail(bound: tuple[int, Index, int], inner: set[Variable]) -> bool:
-    """Whether a condition on inner loops fails from some iteration of them on."""
+    """Return whether a condition on inner loops fails from some iteration of them on."""
     low, index, _ = bound
     own = [term for term in index.terms if any(Index((term,)).depends_on(each) for each in inner)]
     return bool(own) and index.bounds[0] >= low and all(atom in inner and factor > 0 for atom, factor in own)
 
 
 def _conditions(block: Block) -> Iterator[Inside]:
-    """The guards in a block, and the conditions under which it reads arguments."""
+    """Return the guards in a block, and the conditions under which it reads arguments."""
     for each in statements(block):
         match each:
             case If():
@@ -255,7 +255,7 @@ def _conditions(block: Block) -> Iterator[Inside]:
 
 
 def _assuming(block: Block, known: set[tuple[int, Index, int]]) -> Block:
-    """A block where some conditions are known to hold."""
+    """Return a block where some conditions are known to hold."""
 
     def left(inside: Inside) -> Inside:
         return Inside(tuple(bound for bound in inside.bounds if bound not in known))

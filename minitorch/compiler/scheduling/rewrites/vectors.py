@@ -1,6 +1,6 @@
 """Rewrites that bring a loop onto vectors: peeling, splitting a reduction, outer-loop vectorisation.
 
-*Peeling* runs the last part of a loop that was split, which may not be full, by itself, so that the others need no
+*Peeling* runs the last part of a loop that was split, which may not be full, alone, so that the others need no
 mask. A *split reduction* (rfactor in Halide and TVM) has a partial result for every lane. *Sinking* a loop into the
 loops that it contains is outer-loop vectorisation (Nuzman and Zaks, "Outer-loop vectorization: revisited for short SIMD
 architectures", 2008).
@@ -52,7 +52,7 @@ def peel(procedure: Procedure, strips: str) -> Procedure:
 
 
 def _guarded_part(inner: Statement | None) -> tuple[For, If, Index, int] | None:
-    """A loop that is guarded against an end, the guard, and which index has to be below what.
+    """Return a loop's inner loop guarded against an end, the guard, and the index with its bound.
 
     None if nothing is guarded; guards of another form are refused.
     """
@@ -69,7 +69,7 @@ def _guarded_part(inner: Statement | None) -> tuple[For, If, Index, int] | None:
 
 
 def _peeled(loop: For) -> Block | None:
-    """The full parts of a loop, and then the last; None if they are not guarded."""
+    """Return the full parts of a loop, and then the last; None if they are not guarded."""
     found = _guarded_part(loop.body[0] if len(loop.body) == 1 else None)
     if found is None:
         return None
@@ -92,7 +92,7 @@ def _peeled(loop: For) -> Block | None:
 
 @step
 def partition(procedure: Procedure, loop: str, inner: str, rest: str) -> Procedure:
-    """Give the last iteration of a loop, in which inner loops of a name are not full, inner loops of its own.
+    """Give the last iteration of a loop, in which inner loops of a name are not full, its own inner loops.
 
     Law: where an inner loop is guarded against the end, it is full in all iterations but the last.
     """
@@ -136,7 +136,7 @@ def partition(procedure: Procedure, loop: str, inner: str, rest: str) -> Procedu
 def split_reduction(
     procedure: Procedure, array: str, loop: str, into: str, around: str = "", first: bool = False
 ) -> Procedure:
-    """Give every iteration of a loop a partial result of its own, and combine these at the end (rfactor).
+    """Give every iteration of a loop its own partial result, and combine these at the end (rfactor).
 
     Args:
         procedure: the kernel.
@@ -219,7 +219,7 @@ def split_reduction(
 
 
 def reads(statement: Store | Accumulate, local: Local) -> bool:
-    """Whether a statement reads an array."""
+    """Return whether a statement reads an array."""
     return any(isinstance(part, Read) and part.local == local for part in statement.value.all_parts)
 
 

@@ -45,19 +45,19 @@ from ..rewrites import (
 
 ROWS, COLUMNS = 64, 64  # of a block, at most
 LEAST_ROWS = 16  # of a block whose tiles are kept for all columns
-# Numbers of a tile in registers, whose other side has as many vectors as there is room for. Raising it spares loads
+# Numbers of a tile in registers, whose other side has as many vectors as fit. Raising it spares loads
 # of vectors, until the registers that are left hold too few sums to hide the latency of their additions.
 NUMBERS = 4
 
 
 def attention_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest with contractions that are not stored; None if it has none, or another form."""
+    """Return the rewrites for a nest with contractions that are not stored; None if it has none, or another form."""
     found = recognise(nest)
     return None if found is None else tuple(_Schedule(found, target).steps())
 
 
 def unskipped_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The same rewrites without `skip`, for nests in which only some totals could leave out blocks."""
+    """Return the same rewrites without `skip`, for nests in which only some totals could leave out blocks."""
     found = attention_schedule(nest, target, past_caches) or ()
     rest = tuple(each for each in found if each.name != "skip")
     return rest if len(rest) < len(found) else None
@@ -69,7 +69,7 @@ class _Schedule:
     Attributes:
         rows: of a block, whole vectors.
         width: columns of a block.
-        kept: whether tiles are kept for all columns, if there are several blocks.
+        kept: whether tiles are kept for all columns, if they make several blocks.
     """
 
     def __init__(self, at: Attention, target: Target) -> None:
@@ -99,19 +99,19 @@ class _Schedule:
         self.names = dict(zip(extents, names, strict=True))
 
     def _fitting(self, numbers: int) -> list[int]:
-        """How many vectors a tile in registers may have, beside so many numbers: sums, a vector each, and a number."""
+        """Return the vector counts that fit a tile in registers: for each vector `numbers` sums, and one number."""
         return [count for count in range(1, self.registers) if numbers * count + count < self.registers]
 
     def _beside(self, extent: int) -> int:
-        """Vectors of an output's tile."""
+        """Return the vectors of an output's tile."""
         return min(self._fitting(NUMBERS), key=lambda count: (-(-extent // (count * self.lanes)) * count, -count))
 
     def _block(self, array: str) -> str:
-        """The loop over blocks of columns that fills an array, or the loop around all columns."""
+        """Return the loop over blocks of columns that fills an array, or the loop around all columns."""
         return f"block@{array}" if self.several else self.beginning
 
     def steps(self) -> Iterator[Rewrite]:
-        """All of them."""
+        """Yield all steps."""
         yield from self.by_rows()
         yield from self.by_columns()
         yield from self.by_blocks()
@@ -121,7 +121,7 @@ class _Schedule:
             yield parallelise(*self.outermost)
 
     def by_rows(self) -> Iterator[Rewrite]:
-        """A row by itself: columns in blocks, and a sum for every lane of an output."""
+        """Yield the steps for single rows: columns in blocks, and a sum for every lane of an output."""
         at = self.at
         yield split(at.row.name, self.rows, "rows", "r")
         for each in at.totals:
@@ -142,7 +142,7 @@ class _Schedule:
                 yield factor_out(each.name, "block" if self.several else "j")
 
     def by_columns(self) -> Iterator[Rewrite]:
-        """Tiles of columns in arrays, each computed once, and so the weights that they become."""
+        """Yield the steps that compute tiles of columns, and so the weights they become, once, in arrays."""
         at = self.at
         if self.several and any(_compares_positions(part) for each in at.totals for part in each.sum.value.all_parts):
             yield skip("block", "r")
@@ -182,7 +182,7 @@ class _Schedule:
             yield from self._gathered()
 
     def _gathered(self) -> Iterator[Rewrite]:
-        """Totals that wait for the same ones, together."""
+        """Yield the steps that join totals waiting for the same ones."""
         groups = list[list[Part]]()
         for each in self.at.totals:
             if not groups or each.reads & {one.name for one in groups[-1]}:
@@ -203,12 +203,12 @@ class _Schedule:
                 yield gather("block", *arrays)
 
     def _all_weights(self) -> list[str]:
-        """The arrays of weights, the common one first."""
+        """Return the arrays of weights, the common one first."""
         common = ["weights"] if self.at.exponential is not None else []
         return list(dict.fromkeys((*common, *self.weights.values())))
 
     def _is_last(self, stored: tuple[Part, Expression] | None) -> bool:
-        """Whether a value, which is stored by itself, is all that is computed from the first tile."""
+        """Return whether a value stored alone is all that is computed from the first tile."""
         at, tile = self.at, self.at.tiles[0]
         if stored is None or stored[1].dtype != tile.sum.value.dtype:
             return False
@@ -219,7 +219,7 @@ class _Schedule:
         return not any(tile.name in at.tiles_of(value) for value in left)
 
     def by_blocks(self) -> Iterator[Rewrite]:
-        """A block of rows: each has its own of everything, and every statement runs for all of them."""
+        """Yield the steps for blocks of rows: each has its own arrays, and every statement runs for all its rows."""
         at = self.at
         own = [each.name for each in at.tiles] + (["scores"] if self.scores == "scores" else [])
         weights = self._all_weights()
@@ -244,7 +244,7 @@ class _Schedule:
                 yield distribute("r")
 
     def packed(self) -> Iterator[Rewrite]:
-        """Operands in the order in which they are used."""
+        """Yield the steps that pack operands in the order of their use."""
         at = self.at
         self.vectorised, self.turned = ["w"], list[tuple[str, str]]()
         for number, tile in enumerate(at.tiles):
@@ -278,7 +278,7 @@ class _Schedule:
                 self.vectorised.append(f"{into}_{names[2]}")
 
     def in_tiles(self) -> Iterator[Rewrite]:
-        """Lanes along the rows, but for those of outputs, and tiles of the products."""
+        """Yield the steps that put lanes along the rows, but for those of outputs, and make tiles of the products."""
         at, weights = self.at, self._all_weights()
         tiles, outputs = [each.name for each in at.tiles], [each.name for each in at.outputs]
         numbers = [*(each.name for each in at.numbers), *self.corrections]
@@ -328,7 +328,7 @@ class _Schedule:
 
 
 def _is_in_place(value: Expression) -> bool:
-    """Whether an operand lies in memory as it is computed with."""
+    """Return whether an operand lies in memory as it is computed with."""
     if not isinstance(value, Load) or value.inside != ALWAYS or value.dtype != computed_in(value.dtype):
         return False
     return value.index.is_affine

@@ -40,7 +40,7 @@ SCHEDULES: tuple[Callable[..., Schedule | None], ...] = (
 )
 
 
-# What some of them are told of a nest's arguments: which are constant, and what numbers they hold.
+# The facts on a nest's arguments that some of them take: which are constant, and what numbers they hold.
 KNOWING: dict[Callable[..., Schedule | None], tuple[str, ...]] = {
     few_rows_schedule: ("constants",),
     product_schedule: ("constants", "bounds"),
@@ -56,7 +56,7 @@ class Scheduled:
         nest: what is computed, with indices relative to each buffer's first element in use.
         schedule: the rewrites.
         procedure: the loops after them.
-        units: how many parts can run at the same time; 0 if there is nothing to do.
+        units: how many parts can run at the same time; 0 without work.
         refused: for each of the engine's schedules that knows the nest and is not legal for it, the law that it breaks.
         start: the place of its first buffer in the kernel.
         first: by buffer, the first element in use, where that is not 0.
@@ -74,7 +74,7 @@ class Scheduled:
 
 
 def scheduled(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Scheduled, ...]:
-    """Schedule the nests of a kernel: as the user says where there is a schedule of theirs, else as the engine does."""
+    """Schedule the nests of a kernel: by the user's schedule of a nest where it has one, else by the engine's."""
     found = []
     parts = zip(kernel.parts, kernel.phases, streamed(kernel, target), own or repeat(None), strict=False)
     for (nest, buffers, start), phase, past_caches, rewrites in parts:
@@ -123,8 +123,8 @@ def schedule_of(
 def _first_legal(
     nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int], reasons: list[str]
 ) -> tuple[Schedule, Procedure]:
-    """The first legal one of the engine's schedules, and its loops; the reasons against those before are added."""
-    if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
+    """Return the engine's first legal schedule, and its loops; add the reasons against those before it."""
+    if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else they have no order
         known = {
             "constants": frozenset(number for number, buffer in enumerate(buffers) if buffer.constant),
             "bounds": tuple((number, each.bounds) for number, each in enumerate(buffers) if each.bounds is not None),
@@ -141,7 +141,7 @@ def _first_legal(
 
 
 def _legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule, reasons: list[str]) -> Procedure | None:
-    """The loops after a schedule; None if it cannot be carried out, and then the reason is added to the others."""
+    """Return the loops after a schedule, or None if it cannot be carried out, after adding the reason to the others."""
     try:
         found = applied(nest, buffers, schedule)
         fault = broken(found)
@@ -154,14 +154,14 @@ def _legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule, reasons:
 
 
 def _prepacked(schedule: Schedule, found: Procedure) -> tuple[Schedule, Procedure]:
-    """A schedule that packs constants once, when the program is loaded, and not in every call."""
+    """Return a schedule that packs constants once, when the program is loaded, instead of in every call."""
     packs = [str(each.arguments()["into"]) for each in schedule if each.name == "pack"]
     names, found = prepacked(found, packs)
     return (*schedule, *map(prepack, names)), found
 
 
 def applied(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Procedure:
-    """The loops of a nest after all steps of a schedule.
+    """Return the loops of a nest after all steps of a schedule.
 
     Raises:
         ScheduleError: if a step would change what is computed (``MT603``).
@@ -173,5 +173,5 @@ def applied(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Proc
 
 
 def units(parts: Iterable[Scheduled]) -> int:
-    """How many parts a kernel falls into: the range that `begin` and `end` of a call are taken from."""
+    """Return how many parts a kernel falls into: the range that `begin` and `end` of a call are taken from."""
     return sum(part.units for part in parts if not part.phase)

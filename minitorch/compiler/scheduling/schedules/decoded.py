@@ -37,7 +37,7 @@ MOST_UNROLLED = 16  # vectors of a group that are written out; raising it takes 
 
 
 def decoded_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that sums products with integers in groups, each with a scale; None for another one."""
+    """Return the rewrites for a nest that sums products with scaled groups of integers; None for another one."""
     if nest.has_sums or nest.scratch or past_caches or len(nest.loops) != 2 or recognise(nest) is not None:
         return None
     sums, rest = nest.loops
@@ -57,19 +57,19 @@ def decoded_schedule(nest: Nest, target: Target, past_caches: Collection[int] = 
 
 
 def _is_decoded(value: Expression) -> bool:
-    """Whether a float is cast from an integer."""
+    """Return whether a float is cast from an integer."""
     if not isinstance(value, Apply) or value.primitive != "cast" or not value.dtype.is_floating_point:
         return False
     return value.arguments[0].dtype.category == "int"
 
 
 def _is_fixed(inner: Collection[Variable], factor: Expression) -> bool:
-    """Whether a factor is a number that is read, and the same for all values of some columns."""
+    """Return whether a factor is a number that is read, and the same for all values of some columns."""
     return not isinstance(factor, Number) and factor.variables.isdisjoint(inner)
 
 
 def _group(term: Expression, columns: tuple[Variable, ...]) -> tuple[Variable, ...]:
-    """The innermost columns, as many as there are that do not change some factor of the terms; none if all do."""
+    """Return the longest run of innermost columns that do not change some factor of the terms; empty without one."""
     for count in range(len(columns), 0, -1):
         _, factors = taken_apart(term, partial(_is_fixed, columns[-count:]))
         if factors:

@@ -1,4 +1,4 @@
-"""The loops of packing, where rows, lanes or k are several variables: each in a loop of its own, in a good order."""
+"""The loops of packing, where rows, lanes or k are several variables: each in its own loop, in a good order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rewrites import Rewrite, split
 
 
 def apart(name: str, variables: Sequence[Variable], block: int) -> Generator[Rewrite, None, list[str]]:
-    """A loop over a block of variables as a loop for each of them that takes all of its values, and the names."""
+    """Cut a loop over a block of variables into one for each that takes all of its values, and return the names."""
     names: list[str] = []
     for length in (extent(variables[number:]) for number in range(1, len(variables))):
         if block % length == 0:
@@ -21,12 +21,12 @@ def apart(name: str, variables: Sequence[Variable], block: int) -> Generator[Rew
 
 
 def decides(operand: Operand, variables: Sequence[Variable]) -> list[bool]:
-    """Which variables decide whether there is an element."""
+    """Return which variables decide whether an element exists."""
     bounds = [part.inside for part in operand.value.all_parts if isinstance(part, (Load, Choose))]
     return [any(inside.depends_on(each) for inside in bounds) for each in variables]
 
 
 def in_order(operand: Operand, variables: Sequence[Variable], names: list[str]) -> list[str]:
-    """The names of loops over variables, those first that decide whether there is an element."""
+    """Return the names of loops over variables, those first that decide whether an element exists."""
     found = decides(operand, variables[-len(names) :])
     return [names[at] for at in sorted(range(len(names)), key=lambda at: not found[at])]

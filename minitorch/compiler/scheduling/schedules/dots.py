@@ -22,7 +22,7 @@ COPIES = 4  # vectors of sums, so that one need not wait for the addition before
 def dot_schedule(
     nest: Nest, target: Target, past_caches: Collection[int] = (), bounds: tuple[tuple[int, Bounds], ...] = ()
 ) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that sums products of small integers along memory; None for another one.
+    """Return the rewrites for a nest that sums products of small integers along memory; None for another one.
 
     Args:
         nest: what is computed.
@@ -57,12 +57,12 @@ def dot_schedule(
 
 
 def _is_whole(k: Variable, size: int, lanes: int) -> bool:
-    """Whether k is groups of a size, and enough of them for a vector."""
+    """Return whether k is groups of a size, and enough of them for a vector."""
     return k.extent % size == 0 and k.extent >= lanes * size
 
 
 def _is_along(factor: Expression, k: Variable) -> bool:
-    """Whether a factor is a number in memory, cast, and the next along k its neighbour."""
+    """Return whether a factor is a number in memory, cast, and the next along k its neighbour."""
     if not isinstance(factor, Apply) or factor.primitive != "cast":
         return False
     (element,) = factor.arguments

@@ -38,7 +38,7 @@ SUMS = 8  # vectors of sums that keep the multiply-add units busy
 def few_rows_schedule(
     nest: Nest, target: Target, past_caches: Collection[int] = (), constants: frozenset[int] = frozenset()
 ) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that multiplies a few rows with a matrix along memory; None for another one.
+    """Return the rewrites for a nest that multiplies a few rows with a matrix along memory; None for another one.
 
     Args:
         nest: what is computed.
@@ -69,14 +69,14 @@ def few_rows_schedule(
 
 
 def _is_large(product: Contraction, matrix: Operand, size: int) -> bool:
-    """Whether to read the matrix as it lies beats packing it, in every call or, if it is constant, beforehand."""
+    """Return whether reading the matrix in place beats packing it, in every call or, if constant, beforehand."""
     if product.total.value.dtype.category == "int":
         return size > 1 and not matrix.is_packed_once
     return matrix.across[0].extent * product.depth * matrix.value.dtype.itemsize > RESIDENT
 
 
 def _is_along(side: Operand) -> bool:
-    """Whether a factor is a number in memory, cast or not, and the next along k its neighbour."""
+    """Return whether a factor is a number in memory, cast or not, and the next along k its neighbour."""
     element: Expression = side.value
     if isinstance(element, Apply) and element.primitive == "cast":
         (element,) = element.arguments

@@ -21,7 +21,7 @@ MOST_RUNS = 4
 
 
 def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
-    """left[row, k], of which a step of a tile reads one group in each row."""
+    """Yield the steps for left[row, k], of which a step of a tile reads one group in each row."""
     assert cut.groups is not None
     size, dtype = cut.groups.size, cut.groups.left.name
     planes = cut.steps > 1 and in_planes(left, cut.left_along_k)
@@ -39,7 +39,7 @@ def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) ->
         yield transpose("left_ri", "left_ki", "left_square")
         return
     k, steps = "left_k", cut.steps
-    if len(left.ks) > 1 and extent(left.ks[-1:]) > size:  # whole runs of channels are there, or none is
+    if len(left.ks) > 1 and extent(left.ks[-1:]) > size:  # whole runs of channels exist, or none does
         ks = _of_groups(left.ks, size)
         *others, k = yield from apart("left_k", ks, steps)
         steps = ks[-1].extent if others else steps
@@ -52,7 +52,7 @@ def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) ->
 
 
 def right_in_groups(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
-    """right[k, lane], of which a step of a tile reads one group for each of its lanes."""
+    """Yield the steps for right[k, lane], of which a step of a tile reads one group for each of its lanes."""
     assert cut.groups is not None
     size, dtype = cut.groups.size, cut.groups.right.name
     loops = [name for name, count in (("right_v", cut.vectors), ("right_l", cut.lanes)) if count > 1]
@@ -80,7 +80,7 @@ def right_in_groups(argument: int | None, right: Operand, at: str, cut: Tiling) 
 
 
 def _of_groups(ks: tuple[Variable, ...], size: int) -> tuple[Variable, ...]:
-    """The variables of k, the last of which counts groups: if they do not straddle, each has a value of the others."""
+    """Return the variables of k, the last of which counts groups; one variable for all of k if groups straddle."""
     *others, last = ks
     if last.extent % size:
         return (Variable(last.name, extent(ks)),)
@@ -88,10 +88,10 @@ def _of_groups(ks: tuple[Variable, ...], size: int) -> tuple[Variable, ...]:
 
 
 def _power_of_two(count: int) -> int:
-    """The smallest power of two that is not below a number."""
+    """Return the smallest power of two that is not below a number."""
     return 1 << (count - 1).bit_length()
 
 
 def _power_of_two_in(count: int, most: int) -> int:
-    """The largest power of two, up to a number, that divides another."""
+    """Return the largest power of two, up to a number, that divides another."""
     return min(most, count & -count)

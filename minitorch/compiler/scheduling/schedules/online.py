@@ -23,7 +23,7 @@ CACHED = 2  # the part of the second cache that a row may take before it is long
 
 
 def pairs(nest: Nest, layout: Layout) -> list[int]:
-    """The numbers of the loops that are run together with the next one."""
+    """Return the numbers of the loops that are run together with the next one."""
     found: list[int] = []
     for number, (first, second) in enumerate(zip(nest.loops, nest.loops[1:], strict=False)):
         if number - 1 not in found and not nest.scratch and _is_online(layout, first, second):
@@ -32,7 +32,7 @@ def pairs(nest: Nest, layout: Layout) -> list[int]:
 
 
 def _is_online(layout: Layout, first: Loop, second: Loop) -> bool:
-    """Whether two loops are maxima and sums of exponentials over the same long rows."""
+    """Return whether two loops are maxima and sums of exponentials over the same long rows."""
     if len(first.columns) != 1 or first.columns != second.columns:
         return False
     if first.columns[0].extent <= block(layout):
@@ -53,10 +53,10 @@ def _row_bytes(layout: Layout, loop: Loop) -> int:
 
 
 def _is_measured(value: Expression, maxima: set[int]) -> bool:
-    """Whether a value is ``exp(x - shift)``, where x depends on no maximum and the shift does.
+    """Return whether a value is ``exp(x - shift)``, where x depends on no maximum and the shift does.
 
-    Not so if the exponential is multiplied by anything. What would be small with the maximum of all might be too large
-    with that of a block. 16-bit floats round after every step, also where nothing would be rounded otherwise.
+    Not so if the exponential is multiplied by anything. A product that is small with the maximum of all might be too
+    large with that of a block. 16-bit floats round after every step, also where nothing would be rounded otherwise.
     """
     if not isinstance(value, Apply) or value.primitive != "exp" or value.dtype not in (float32, float64):
         return False
@@ -68,12 +68,12 @@ def _is_measured(value: Expression, maxima: set[int]) -> bool:
 
 
 def block(layout: Layout) -> int:
-    """The columns of a block: of rows in lanes, of which several vectors go abreast, half as many bytes of each."""
+    """Return a block's columns: of rows in lanes, of which several vectors go abreast, half as many bytes of each."""
     return BLOCK // (8 * layout.lanes) if layout.across_rows else BLOCK // 4
 
 
 def online_steps(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
-    """The rewrites that run pairs of loops block by block, for every row."""
+    """Yield the rewrites that run pairs of loops block by block, for every row."""
     wanted, size = pairs(nest, layout), block(layout)
     inner = [part for part in innermost(nest, ()) if {part.number, part.number - 1} & {*wanted}]
     for part in reversed(inner):
@@ -85,13 +85,13 @@ def online_steps(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
 
 
 def online_arrays(nest: Nest, layout: Layout) -> list[str]:
-    """The arrays that `online_steps` adds."""
+    """Return the arrays that `online_steps` adds."""
     maxima = [total for number in pairs(nest, layout) for total in totals(nest.loops[number])]
     return [f"{maximum}_{name}" for maximum in maxima for name in ("before", "shift", "factor")]
 
 
 def totals(loop: Loop) -> list[str]:
-    """The arrays that a loop accumulates into."""
+    """Return the arrays that a loop accumulates into."""
     return [f"total{at.slot}" for at in loop.statements if isinstance(at, Reduce)]
 
 
@@ -105,7 +105,7 @@ class Innermost:
 
 
 def innermost(nest: Nest, wanted: Collection[int], size: int = 1) -> list[Innermost]:
-    """The innermost loops over columns, after some pairs of loops are run in blocks of a size."""
+    """Return the innermost loops over columns, after some pairs of loops are run in blocks of a size."""
     found: list[tuple[str, int, int]] = []
     for number, loop in enumerate(nest.loops):
         extent = loop.columns[-1].extent if loop.columns else 0

@@ -49,7 +49,7 @@ def product_schedule(
     constants: frozenset[int] = frozenset(),
     bounds: tuple[tuple[int, Bounds], ...] = (),
 ) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that is a matrix product; None for another one.
+    """Return the rewrites for a nest that is a matrix product; None for another one.
 
     Args:
         nest: what is computed.
@@ -70,7 +70,7 @@ def product_schedule(
 
 
 def _narrows(product: Contraction, cut: Tiling) -> bool:
-    """Whether all results are bytes beside each other: those of a tile's row are stored together, by fewer shuffles."""
+    """Return whether all results are adjacent bytes: a tile's row is then stored together, by fewer shuffles."""
     lane, *others = product.store_lanes
     is_vector = cut.vectors > 1 and cut.width <= LANES and cut.width & (cut.width - 1) == 0
     if others or product.width % cut.width or not is_vector:
@@ -87,7 +87,7 @@ def _gathers(value: Expression) -> bool:
 
 
 def _argument(operand: Operand, other: Operand) -> int | None:
-    """An argument that an operand is read from; one that the other is not read from if there is one."""
+    """Return an argument that an operand is read from; preferably one that the other is not read from."""
     own, others = (each.value.reads for each in (operand, other))
     return min(own - others or own, default=None)
 
@@ -165,7 +165,7 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
 
 
 def _pack_left(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
-    """left[row, k], tiles of which read single numbers: its dense dimension stays the dense one."""
+    """Yield the steps for left[row, k], tiles of which read single numbers: its dense dimension stays so."""
     rows = [name for name, count in (("left_it", cut.block_rows // cut.rows), ("left_r", cut.rows)) if count > 1]
     if cut.left_along_k:
         yield pack(argument, "left", at, "it", "r", "k", pad=("r", cut.lanes))
@@ -191,7 +191,7 @@ def _pack_left(argument: int | None, left: Operand, at: str, cut: Tiling) -> Ite
 
 
 def _has_rows(right: Operand, cut: Tiling) -> bool:
-    """Whether a block of lanes is some rows of an image of which some elements are left out."""
+    """Return whether a block of lanes is some rows of an image, some elements of which are left out."""
     if not cut.packs_right or cut.right_along_k or len(right.across) < 2:
         return False
     if not _is_strided(right.value, right.across[-1]):
@@ -200,7 +200,7 @@ def _has_rows(right: Operand, cut: Tiling) -> bool:
 
 
 def _pack_rows(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
-    """right[k, lane], row by row of an image: all lanes of one k, then of the next."""
+    """Yield the steps for right[k, lane], row by row of an image: all lanes of one k, then of the next."""
     loops = [("right_jt", cut.block_lanes // cut.width), ("right_v", cut.vectors), ("right_l", cut.lanes)]
     yield pack(argument, "right", at, "k", "jt", "v", "l", pad=("k", cut.lanes))
     yield fuse("right_lane", *(name for name, count in loops if count > 1))
@@ -216,7 +216,7 @@ def _pack_rows(argument: int | None, right: Operand, at: str, cut: Tiling) -> It
 
 
 def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
-    """right[k, lane], tile by tile: a tile reads all its lanes of one k, then of the next."""
+    """Yield the steps for right[k, lane], tile by tile: a tile reads all its lanes of one k, then of the next."""
     if _has_rows(right, cut):
         yield from _pack_rows(argument, right, at, cut)
         return

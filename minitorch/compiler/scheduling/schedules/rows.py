@@ -38,7 +38,7 @@ UNROLLED = 8  # operations in a round of a loop that sums up
 
 
 def row_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The steps for a nest over rows, which writes some arguments past the caches; None for a contraction."""
+    """Return the steps for a nest over rows, which writes some arguments past the caches; None for a contraction."""
     if nest.has_sums or recognise(nest) is not None:
         return None
     layout = Layout(nest, target)
@@ -59,7 +59,7 @@ def _registers(names: Iterable[str]) -> Iterator[Rewrite]:
 
 
 def _along_columns(nest: Nest, layout: Layout, streamed: Collection[int]) -> Iterator[Rewrite]:
-    """The lanes run along the innermost columns."""
+    """Yield the steps that put the lanes along the innermost columns."""
     for argument in _gathered(nest):
         yield prefetch(argument, nest.rows[-1].name, ROWS_AHEAD, f"line{argument}")
     sums = [total for loop in nest.loops for total in totals(loop)]
@@ -106,7 +106,7 @@ def _vectors(nest: Nest, layout: Layout, arrays: list[str], aligned: Mapping[int
 
 
 def _copies(loop: Loop) -> int:
-    """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
+    """Return how many vectors of columns go into one round, so that a short sum need not wait for each addition."""
     if not totals(loop):
         return 1
     operations = sum(isinstance(part, Apply) for statement in loop.statements for part in statement.value.all_parts)
@@ -114,7 +114,7 @@ def _copies(loop: Loop) -> int:
 
 
 def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
-    """Every lane has a row of its own."""
+    """Yield the steps that give every lane its own row."""
     sums = [total for loop in nest.loops for total in totals(loop)]
     if not nest.rows:
         yield from _registers(sums)
@@ -165,7 +165,7 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
 
 
 def _gathered(nest: Nest) -> list[int]:
-    """The arguments of which whole rows are read at places that are data, and known before a row begins."""
+    """Return the arguments whose whole rows are read at places that are data, and known before a row begins."""
     found: list[int] = []
     columns = [column for loop in nest.loops for column in loop.columns]
     for loop, statement in nest.statements if nest.rows and nest.rows[-1].extent > ROWS_AHEAD else ():
@@ -181,7 +181,7 @@ def _gathered(nest: Nest) -> list[int]:
 
 
 def _far_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
-    """Requests for columns of which neighbouring rows lie side by side, and each lies far from the one before.
+    """Yield prefetches of columns that are dense along the rows, each far from the one before.
 
     Not where columns begin anywhere in a line: vectors then share lines, and the requests cost more than they spare.
     """

@@ -32,7 +32,7 @@ BLOCKS = "kb"  # the loop over blocks of columns; "p" is that over the parts of 
 
 
 def turned_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
-    """Rows without columns: tiles of the last row variable, which the lanes run along, and of another one."""
+    """Yield the steps for rows without columns: tiles of the last row variable, along the lanes, and another."""
     along, last = layout.along, nest.rows[-1]
     assert along is not None
     lanes, others = layout.lanes, [row.name for row in nest.rows[:-1] if row != along]
@@ -63,7 +63,7 @@ def turned_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
 
 
 def turned_columns(nest: Nest, layout: Layout, parts: Sequence[tuple[str, ...]]) -> Iterator[Rewrite]:
-    """Columns, with the lanes across rows: tiles of the last row variable and of the innermost columns.
+    """Yield the steps for columns, lanes across rows: tiles of the last row variable and the innermost columns.
 
     Args:
         nest: the loops.
@@ -90,21 +90,21 @@ def turned_columns(nest: Nest, layout: Layout, parts: Sequence[tuple[str, ...]])
 
 
 def whole_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
-    """A version of the copies for squares that are full."""
+    """Yield the steps that make a version of the copies for full squares."""
     for number, tile in enumerate(_column_tiles(nest, layout)):
         if _pays(tile, layout):
             yield specialise(f"tile{number}_k")
 
 
 def _pays(tile: Tile, layout: Layout) -> bool:
-    """Whether squares that are full get a version of their own: masks cost much where they are no instructions."""
+    """Return whether full squares get their own version: masks cost much where they are no instructions."""
     features = layout.target.required
     masks = "avx512bw" in features or ("avx" in features and tile.dtype.itemsize >= 4)
     return tile.along.extent > layout.lanes and tile.along.extent % layout.lanes > 0 and not masks
 
 
 def _column_tiles(nest: Nest, layout: Layout) -> dict[Tile, str]:
-    """The tiles of a nest with columns, each with the loop in whose body it lives; "" for the one over blocks."""
+    """Return the tiles of a nest with columns, each with the loop whose body it is in; "" for the one over blocks."""
     found: dict[Tile, str] = {}
     for loop in nest.loops:
         for tile in layout.tiles(loop):
@@ -114,7 +114,7 @@ def _column_tiles(nest: Nest, layout: Layout) -> dict[Tile, str]:
 
 
 def _blocks(loop: str, extent: int, lanes: int, count: int, outer: str, middle: str, inner: str) -> Iterator[Rewrite]:
-    """A loop in blocks of vectors; where all vectors are full, only their number is guarded."""
+    """Yield the steps that cut a loop in blocks of vectors; if all vectors are full, only their number is guarded."""
     if extent % lanes or count == 1:
         yield split(loop, count * lanes, outer, "t")
         yield split("t", lanes, middle, inner)
@@ -124,7 +124,7 @@ def _blocks(loop: str, extent: int, lanes: int, count: int, outer: str, middle: 
 
 
 def _squares(tile: Tile, layout: Layout, name: str, at: str, blocks: str, rows: str, *lanes: str) -> Iterator[Rewrite]:
-    """A tile on the stack, and the squares that it is copied in."""
+    """Yield the steps that put a tile on the stack, and copy it in squares."""
     yield stage(tile.buffer, name, at, rows, blocks, rows, *lanes)
     square = (f"{name}_{lanes[-1]}", f"{name}_{rows}")
     square = square if tile.written else square[::-1]
