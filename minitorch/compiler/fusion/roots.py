@@ -51,7 +51,7 @@ def is_stored_already(node: Node) -> bool:
 
 
 def inlined(node: Node, roots: Container[Node]) -> Iterator[Node]:
-    """Return a node and the nodes between it and stored values, which are computed with it."""
+    """Yield a node and the nodes between it and stored values, which are computed with it."""
     pending, seen = [node], {node}
     while pending:
         at = pending.pop()
@@ -218,7 +218,7 @@ def count_readers(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
 
 
 def packings(node: Node) -> Iterator[tuple[Node, int]]:
-    """Return the operands of a contraction, and how often it computes each element of them.
+    """Yield the operands of a contraction, and how often it computes each element of them.
 
     Once for each time that the element is packed. A product with a vector, or of two, packs nothing, and computes it
     for each use.
@@ -231,7 +231,7 @@ def packings(node: Node) -> Iterator[tuple[Node, int]]:
 
 
 def _uses(node: Node) -> Iterator[tuple[Node, int]]:
-    """Return the operands of a contraction, and for how many rows or columns of the result it uses each element."""
+    """Yield the operands of a contraction, and for how many rows or columns of the result it uses each element."""
     if node.primitive.kind == "contraction":
         for operand, dims in zip(node.inputs, labels_of(node), strict=True):
             own = {label for labels in dims for label in labels}
@@ -239,7 +239,7 @@ def _uses(node: Node) -> Iterator[tuple[Node, int]]:
 
 
 def _repeated(node: Node) -> Iterator[Node]:
-    """Return the operands of which a node computes elements more than once, or far more than it needs.
+    """Yield the operands of which a node computes elements more than once, or far more than it needs.
 
     A padding computes an element for each of its own, also where it then takes a number, and so does a concatenation.
     """

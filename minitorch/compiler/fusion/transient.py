@@ -349,6 +349,6 @@ def is_outer(node: Node, transient: Collection[Node]) -> bool:
 
 
 def outer_axes(node: Node, transient: Collection[Node]) -> tuple[int, ...]:
-    """Return a transient contraction's axes that are its rows' own; the remaining one is the other operand's."""
+    """Return the axes of a contraction over transient values that are theirs; one remains, the other operand's."""
     last = len(node.shape) - 1
     return (*range(last - 1), last - 1 if node.inputs[0] in transient else last)

@@ -369,7 +369,7 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
 
 
 def atoms(expression: Expression) -> Iterator[Atom]:
-    """Return the atoms of all indices of an expression, nested ones included."""
+    """Yield the atoms of all indices of an expression, nested ones included."""
     indices = _indices(expression)
     while indices:
         for atom, _ in indices.pop().terms:

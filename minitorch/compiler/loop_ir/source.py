@@ -293,7 +293,7 @@ def bare(text: str) -> str:
 
 
 def _parts(expression: Expression) -> list[Expression]:
-    """Yield an expression's parts at all depths, once for every use."""
+    """Return an expression's parts at all depths, once for every use."""
     found, pending = [], [expression]
     seen: set[Expression] = set()
     while pending:

@@ -213,7 +213,7 @@ class Procedure:
 
 
 def statements(block: Block) -> Iterator[Statement]:
-    """Return all statements of a block, nested ones included, in order."""
+    """Yield all statements of a block, nested ones included, in order."""
     pending = list(reversed(block))
     while pending:
         each = pending.pop()

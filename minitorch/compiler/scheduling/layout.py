@@ -243,7 +243,7 @@ class Layout:
 
 
 def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
-    """Return the unconditional accesses of a loop, each as a tile along a variable."""
+    """Yield the unconditional accesses of a loop, each as a tile along a variable."""
     for statement in loop.statements:
         for load in _loads(statement.value):
             if load.inside == ALWAYS:

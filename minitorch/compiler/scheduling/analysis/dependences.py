@@ -121,7 +121,7 @@ def _reads(value: Expression) -> list[tuple[int | Local, Index, tuple[Bound, ...
 def conflicts(
     found: Iterable[Access], apart: Collection[Variable], sums: bool = False
 ) -> Iterator[tuple[Access, Access]]:
-    """Return pairs of accesses, one a write, that may meet in two different iterations of the loops `apart`.
+    """Yield pairs of accesses, one a write, that may meet in two different iterations of the loops `apart`.
 
     Args:
         found: all accesses of the loops' body.
@@ -192,7 +192,7 @@ def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Vari
 
 
 def variables_of(index: Index) -> Iterator[Variable]:
-    """Return the loop variables in an index, but for those in data."""
+    """Yield the loop variables in an index, but for those in data."""
     for atom, _ in index.terms:
         if isinstance(atom, Variable):
             yield atom
@@ -330,7 +330,7 @@ class _Iterations:
 
 
 def _not_negative(bounds: Iterable[Bounded]) -> Iterator[Form]:
-    """Return the forms that are not negative where others lie between two numbers."""
+    """Yield the forms that are not negative where others lie between two numbers."""
     for low, form, end in bounds:
         yield plus((form, 1), ({ONE: low}, -1))
         yield plus((form, -1), ({ONE: end - 1}, 1))

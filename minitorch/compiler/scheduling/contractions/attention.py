@@ -113,7 +113,7 @@ class Attention:
         return rewritten(rewritten(value, change, {}), moved(places), {})
 
     def terms(self) -> dict[Expression, bool]:
-        """Yield the subexpressions of all terms and weights, and whether each differs between columns."""
+        """Return the subexpressions of all terms and weights, and whether each differs between columns."""
         column, found = Variable("column", self.columns), dict[Expression, bool]()
         for each in self.totals:
             for part in self.canonical(each, each.weight if isinstance(each, Output) else each.term).all_parts:
@@ -208,7 +208,7 @@ def _name(each: Store | Accumulate) -> str:
 
 
 def _statements(block: Block, around: tuple[For, ...] = ()) -> Iterator[tuple[Store | Accumulate, tuple[For, ...]]]:
-    """Return the stores and accumulations of a block, each with the loops around it."""
+    """Yield the stores and accumulations of a block, each with the loops around it."""
     for each in block:
         _check(not isinstance(each, If))
         if isinstance(each, For):

@@ -230,7 +230,7 @@ def _at_a_time(value: Expression, variables: Sequence[Variable], lanes: int) -> 
 
 
 def _elements(value: Expression) -> list[Load]:
-    """Yield the elements that a value is computed from, but for indices that are data."""
+    """Return the elements that a value is computed from, but for indices that are data."""
     indices = {part for each in value.all_parts for index in each.values for part in index.all_parts}
     return [part for part in value.all_parts if isinstance(part, Load) and part not in indices]
 

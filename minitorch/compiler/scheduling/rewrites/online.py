@@ -211,7 +211,7 @@ class _Online:
                 )
 
     def sums(self, loop: For, before: list[Statement]) -> Iterator[_Sum]:
-        """Return the sums of a loop that are measured from a maximum."""
+        """Yield the sums of a loop that are measured from a maximum."""
         own = _own(loop)
         inner = dict.fromkeys(each.variable for each in statements(loop.body) if isinstance(each, For))
         for each in stores_of(loop.body):

@@ -83,7 +83,7 @@ class _Columns:
         self.needs_row = False  # whether something of the row was left out that may be NaN
 
     def passed(self) -> tuple[Inside, list[Statement], list[Statement]]:
-        """Return where iterations contribute, and the others' remainder: statements before the row and after the loop."""
+        """Return where iterations contribute, and the rest of others: statements before the row and after the loop."""
         parts = {part for each in self.sums for part in each.value.all_parts if _compares_positions(part)}
         held, ahead, after, needs_row = ALWAYS, list[Statement](), list[Statement](), False
         for part in sorted(parts, key=str):
@@ -235,7 +235,7 @@ def _loops_around(block: Block, wanted: Statement) -> list[Variable]:
 
 
 def _guards(block: Block, wanted: Statement) -> Iterator[Bound]:
-    """Return the conditions of a block around a statement."""
+    """Yield the conditions of a block around a statement."""
     for each in block:
         if isinstance(each, (For, If)) and any(one is wanted for one in statements(each.body)):
             if isinstance(each, If):

@@ -245,7 +245,7 @@ def _may_fail(bound: tuple[int, Index, int], inner: set[Variable]) -> bool:
 
 
 def _conditions(block: Block) -> Iterator[Inside]:
-    """Return the guards in a block, and the conditions under which it reads arguments."""
+    """Yield the guards in a block, and the conditions under which it reads arguments."""
     for each in statements(block):
         match each:
             case If():
