@@ -1,4 +1,4 @@
-"""The instruction builder: llvmlite's, but for forms that LLVM's code generator cannot digest.
+"""The instruction builder: llvmlite's, but for forms that LLVM's code generator fails on.
 
 LLVM's assertions end the process, and the interpreter with it. So a form that is known to fail one is not emitted, from
 wherever it is asked for; `tests/test_compiling.py` looks for more of them, in processes of their own.
@@ -19,16 +19,16 @@ _BITS = {ir.FloatType(): (ir.IntType(32), "<f"), ir.DoubleType(): (ir.IntType(64
 
 
 def is_known_mask(value: Any) -> bool:
-    """Whether a value is a constant with a bit for each lane."""
+    """Return whether a value is a constant with a bit for each lane."""
     return type(value) is ir.Constant and isinstance(value.type, ir.VectorType) and value.type.element == ir.IntType(1)
 
 
 class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
-    """Where instructions go, and the target that they are for.
+    """An instruction builder for a target.
 
     Args:
         block: the basic block that they are added to.
-        target: decides which instructions there are.
+        target: decides which instructions exist.
     """
 
     def __init__(self, block: Any, target: Target) -> None:
@@ -36,7 +36,7 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
         self.target = target
 
     def select(self, cond: Any, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
-        """One of two values.
+        """Select one of two values.
 
         LLVM 22 for x86 loads one of two float constants from a table of both. If the condition turns out never to hold
         and the number is broadcast, it takes the table for the number (`getTargetConstantBitsFromNode`). Integers of
@@ -50,25 +50,25 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
         return self.bitcast(super().select(cond, *bits, name, flags), lhs.type)
 
     def and_(self, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
-        """The bits that both have; of two masks that are known, a mask that is known."""
+        """Return the bits that both have; of two known masks, a known mask."""
         if is_known_mask(lhs) and is_known_mask(rhs):
             both = zip(lhs.constant, rhs.constant, strict=True)
             return ir.Constant(lhs.type, [a.constant & b.constant for a, b in both])
         return super().and_(lhs, rhs, name, flags)
 
     def fdiv(self, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
-        """A quotient. LLVM 22 takes 0 / 0 for 0; see `_hidden`."""
+        """Divide. LLVM 22 takes 0 / 0 for 0; see `_hidden`."""
         return super().fdiv(*self._hidden(lhs, rhs), name, flags)
 
     def frem(self, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
-        """The remainder of a quotient. LLVM 22 takes that of 0 / 0 for 0; see `_hidden`."""
+        """Return the remainder of a quotient. LLVM 22 takes that of 0 / 0 for 0; see `_hidden`."""
         return super().frem(*self._hidden(lhs, rhs), name, flags)
 
     def _hidden(self, lhs: Any, rhs: Any) -> tuple[Any, Any]:
-        """Two vectors, of which LLVM does not know any more in which lanes both are zero.
+        """Hide from LLVM in which lanes two vectors are both zero.
 
         `SimplifyDemandedVectorElts` takes a quotient for zero in the lanes in which both operands are, and leaves out
-        the selection that makes such lanes zero: there is NaN in its place. Behind `llvm.arithmetic.fence`, which is no
+        the selection that makes such lanes zero: NaN takes its place. Behind `llvm.arithmetic.fence`, which is no
         instruction of the machine, it knows of no zeros.
         """
         if not isinstance(lhs.type, ir.VectorType):

@@ -25,12 +25,12 @@ NAME = "kernel"  # of the module, and of the function that is called
 
 
 def emit(parts: Sequence[Scheduled], target: Target, once: bool = False) -> str:
-    """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them.
+    """Return a kernel's module as text: a function for each distinct nest, and an entry that calls them.
 
     Args:
         parts: its nests.
         target: the machine that it is made for.
-        once: emit what fills the arrays of the program when it is loaded, in place of what is run in every call.
+        once: emit the code that fills the program's arrays at loading, in place of the code that runs in every call.
     """
     module = ir.Module(name=NAME)
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
@@ -72,7 +72,7 @@ class _Part:
 
 
 def _emit_entry(module: Any, parts: Sequence[_Part], target: Target) -> None:
-    """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
+    """Emit the entry: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
 
     Behind the buffers are the addresses of the arrays of the program, nest by nest, and two more: of a word that is set
     if an index is out of range, and of one in which all who share a call count the units that are done.
@@ -113,7 +113,7 @@ def _emit_entry(module: Any, parts: Sequence[_Part], target: Target) -> None:
 
 
 def _moved(builder: Any, own: Any, memory: Any, offsets: Sequence[int], table: Any, arrays: Iterable[int]) -> Any:
-    """Another table of buffers, each so many bytes further on; behind them some arrays of the whole table."""
+    """Build another table of buffers, each some bytes further on; behind them some arrays of the whole table."""
     where = [(own, number, offset) for number, offset in enumerate(offsets)] + [(table, each, 0) for each in arrays]
     for number, (source, place, offset) in enumerate(where):
         pointer = builder.load(builder.gep(source, [integer(place)], source_etype=POINTER), typ=POINTER)
@@ -124,7 +124,7 @@ def _moved(builder: Any, own: Any, memory: Any, offsets: Sequence[int], table: A
 
 
 def _only_the_last(builder: Any, counter: Any, done: Any, units: int) -> None:
-    """Leave the function unless all units are done; whoever goes on sees what the others have written."""
+    """Return unless last; acquire/release orders the stores."""
     before = builder.atomic_rmw("add", counter, done, "acq_rel")
     is_last = builder.icmp_unsigned("==", builder.add(before, done), integer(units))
     tail, end = builder.append_basic_block("tail"), builder.append_basic_block("end")

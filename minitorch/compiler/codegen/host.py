@@ -32,7 +32,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 @cache
 def executable_targets() -> tuple[str, ...]:
-    """The values of ``MINITORCH_TARGET`` whose code this machine can run: ``native``, then the others, widest first.
+    """Return the values of ``MINITORCH_TARGET`` whose code this machine can run: ``native``, then widest first.
 
     Example:
         >>> executable_targets()[0]
@@ -45,10 +45,10 @@ def executable_targets() -> tuple[str, ...]:
 
 
 def target_of(environment: str) -> str:
-    """The target that ``MINITORCH_TARGET`` names.
+    """Return the target that ``MINITORCH_TARGET`` names.
 
     Raises:
-        ValueError: if there is no such target, or this machine cannot run its code.
+        ValueError: if no target has that name, or this machine cannot run its code.
 
     Example:
         >>> target_of("")
@@ -64,10 +64,10 @@ def target_of(environment: str) -> str:
 
 @cache
 def host() -> Target:
-    """The machine that this process runs on, or as much of it as ``MINITORCH_TARGET`` leaves.
+    """Return this process's machine, or as much of it as ``MINITORCH_TARGET`` leaves.
 
     Raises:
-        ValueError: if ``MINITORCH_TARGET`` is none of `executable_targets`.
+        ValueError: if ``MINITORCH_TARGET`` is not in `executable_targets`.
 
     Example:
         >>> host().lanes(itemsize=4) in (4, 8, 16)
@@ -83,7 +83,7 @@ def host() -> Target:
 
 
 def cache_sizes(folder: Path) -> tuple[int, int, int]:
-    """Bytes of the data caches of level 1, 2 and 3, as Linux lists them in `folder`; defaults for those it does not."""
+    """Return the bytes of the level 1, 2 and 3 data caches, as Linux lists them in `folder`; else defaults."""
     sizes = dict(CACHE_DEFAULTS)
     for index in folder.glob("index*"):
         try:
@@ -97,7 +97,7 @@ def cache_sizes(folder: Path) -> tuple[int, int, int]:
 
 
 def usable_cores(quota: Path) -> int:
-    """How many cores this process may use: those it may run on, no more than a container's quota pays for."""
+    """Return how many cores this process may use: its affinity, limited by a container's quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         budget, period = quota.read_text().split()

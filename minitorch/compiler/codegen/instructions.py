@@ -31,14 +31,14 @@ _WIDE = (dtypes.float16, dtypes.bfloat16)  # computed in float32
 
 
 def stored_type(dtype: DType, target: Target) -> Any:
-    """The type of an element in memory."""
+    """Return the type of an element in memory."""
     if dtype in _WIDE:
         return HALF if dtype is dtypes.float16 and target.float16 else ir.IntType(16)
     return ir.IntType(8) if dtype is dtypes.bool_ else computed_type(dtype)
 
 
 def computed_type(dtype: DType) -> Any:
-    """The type of an element in a register."""
+    """Return the type of an element in a register."""
     if dtype is dtypes.bool_:
         return BIT
     if dtype.is_floating_point:
@@ -47,19 +47,19 @@ def computed_type(dtype: DType) -> Any:
 
 
 def like(value: Any, element: Any) -> Any:
-    """The type with `element` in the lanes of a value."""
+    """Return the type with `element` in the lanes of a value."""
     return ir.VectorType(element, value.type.count) if isinstance(value.type, ir.VectorType) else element
 
 
 def constant(dtype: DType, number: Any, kind: Any) -> Any:
-    """A Python number as a constant of a computed type, rounded as the element type rounds."""
+    """Return a Python number as a constant of a computed type, rounded as the element type rounds."""
     if dtype.is_floating_point:
         return splat(kind, float(dtype.numpy.type(number)))
     return splat(kind, int(number))
 
 
 def after_load(builder: Any, value: Any, dtype: DType) -> Any:
-    """From memory's form to the register's."""
+    """Convert a value from memory's form to the register's."""
     if dtype is dtypes.bool_:
         return builder.icmp_unsigned("!=", value, splat(value.type, 0))
     if dtype is dtypes.float16:
@@ -71,7 +71,7 @@ def after_load(builder: Any, value: Any, dtype: DType) -> Any:
 
 
 def before_store(builder: Any, value: Any, dtype: DType) -> Any:
-    """From the register's form to memory's."""
+    """Convert a value from the register's form to memory's."""
     if dtype is dtypes.bool_:
         return builder.zext(value, like(value, ir.IntType(8)))
     if dtype is dtypes.float16:
@@ -139,7 +139,7 @@ def _shift(left: bool) -> Callable[..., Any]:
 
 
 def _floor_divide(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
-    """Rounded down; of integers 0 where the divisor is, and no trap where the quotient does not fit."""
+    """Divide and round down; integers give 0 for a divisor of 0, and do not trap if the quotient does not fit."""
     if dtype.is_floating_point:
         return division.floor_divide(builder, a, b)
     zero, one = splat(a.type, 0), splat(a.type, 1)
@@ -174,7 +174,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def multiply_add(builder: Any, dtype: DType, a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c``, a step of a sum of products: rounded once where the processor can do that, for all such sums."""
+    """Return ``a * b + c``, a step of a sum of products, rounded once where the processor can for all such sums."""
     if dtype in (dtypes.float32, dtypes.float64) and builder.target.fma:
         return call_intrinsic(builder, "fma", a, b, c)
     product = rounded(builder, PRIMITIVES["mul"](builder, dtype, a, b), dtype)
@@ -206,7 +206,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
 
 
 def cast(builder: Any, x: Any, old: DType, new: DType) -> Any:
-    """A number of one element type as the nearest of another; from float to int towards zero."""
+    """Convert a number of one element type to the nearest of another; from float to int towards zero."""
     target = like(x, computed_type(new))
     if new is dtypes.bool_:
         if old is dtypes.bool_:
@@ -239,7 +239,7 @@ def cast(builder: Any, x: Any, old: DType, new: DType) -> Any:
 
 
 def nearest(builder: Any, x: Any, new: DType) -> Any:
-    """A float32 as the nearest integer, of two the even one: the last bits of what fits into 32."""
+    """Round a float32 to the nearest integer, ties to even: the last bits of what fits into 32."""
     through = like(x, ir.IntType(32))
     lanes = f"v{x.type.count}" if isinstance(x.type, ir.VectorType) else ""
     name = f"llvm.lrint.{lanes}i32.{lanes}f32"
@@ -250,7 +250,7 @@ def nearest(builder: Any, x: Any, new: DType) -> Any:
 
 
 def rounded(builder: Any, x: Any, dtype: DType) -> Any:
-    """A float rounded to a 16-bit type, and still a float: every operation rounds, as it does in eager mode."""
+    """Round a float to a 16-bit type, and keep it a float: every operation rounds, as it does in eager mode."""
     if dtype not in _WIDE:
         return x
     return after_load(builder, before_store(builder, x, dtype), dtype)
@@ -283,7 +283,7 @@ IN_PAIRS: tuple[tuple[int, frozenset[str], str, str], ...] = (
 def dot_product(
     builder: Any, size: int, kinds: tuple[DType, DType], lanes: int, in_pairs: bool = False
 ) -> Callable[[Any, Any, Any], Any] | None:
-    """The instruction that adds the products of a group to each lane; None if the target has none.
+    """Return an instruction that adds the products of a group to each lane; None if the target has none.
 
     Args:
         builder: of the code.
@@ -321,7 +321,7 @@ def dot_product(
 
 
 def _by_pairs(builder: Any, size: int, kinds: tuple[DType, DType], lanes: int) -> Callable[[Any, Any, Any], Any] | None:
-    """`dot_product` of pairs that fit into 16 bits."""
+    """Return `dot_product` of pairs that fit into 16 bits."""
     first = {(dtypes.uint8, dtypes.int8): 0, (dtypes.int8, dtypes.uint8): 1}.get(kinds)
     if size != 4 or first is None:
         return None
@@ -346,7 +346,7 @@ def _by_pairs(builder: Any, size: int, kinds: tuple[DType, DType], lanes: int) -
 
 
 def combine(builder: Any, reduction: str, dtype: DType, a: Any, b: Any) -> Any:
-    """One step of a reduction: an accumulator and a value."""
+    """Combine an accumulator and a value, one step of a reduction."""
     if reduction == "reduce_max" and dtype is dtypes.bool_:
         return builder.or_(a, b)
     if reduction == "reduce_max" and dtype.is_floating_point:

@@ -15,7 +15,7 @@ ENDS = ("jmp", "b", "j", "ret", "retq")  # after these, the next instruction is 
 
 
 def inner_loops(listing: str) -> list[str]:
-    """The innermost loops of a listing.
+    """Return the innermost loops of a listing.
 
     Args:
         listing: as `minitorch.compiler.codegen.machine.assembly` makes it.
@@ -34,7 +34,7 @@ def inner_loops(listing: str) -> list[str]:
 
 
 def _blocks(listing: str) -> tuple[list[list[str]], list[list[int]]]:
-    """Instructions in blocks that are entered at the top and left at the end, and the blocks that may follow each."""
+    """Return instructions in blocks entered at the top and left at the end, and the blocks that may follow each."""
     blocks: list[list[str]] = [[]]
     labels: dict[str, int] = {}
     jumps: list[tuple[int, str]] = []

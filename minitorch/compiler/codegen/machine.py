@@ -1,6 +1,6 @@
 """Machine code: LLVM assembly in, object code for a target out, and object code as functions that Python can call.
 
-It knows nothing about graphs or kernels: text goes in, addresses come out. The disk cache stands between `compile_ir`
+It knows nothing about graphs or kernels: text goes in, addresses come out. The disk cache is between `compile_ir`
 and `load` (see `minitorch.compiler.runtime.cache`).
 """
 
@@ -54,7 +54,7 @@ def _initialize_all() -> None:
 
 
 # Target machines are not for two threads at once, and cost 0.2 ms: each is borrowed for one compilation. Their key
-# is all that LLVM is told of the processor, and how hard the code generator tries.
+# is all that LLVM knows of the processor, and the code generator's effort.
 _machines: defaultdict[tuple[str, str, str, int], deque[Any]] = defaultdict(deque)
 
 
@@ -71,7 +71,7 @@ def _borrow(target: Target, effort: int) -> Iterator[Any]:
 
 @contextmanager
 def _module(text: str, target: Target, level: int) -> Iterator[tuple[Any, Any]]:
-    """The verified module and a target machine, in a context of their own, which ends with them.
+    """Return the verified module and a target machine, in a new context, which ends with them.
 
     LLVM's contexts never forget a type or a constant, so one that lives as long as the process would grow for ever.
     """
@@ -92,9 +92,9 @@ def _module(text: str, target: Target, level: int) -> Iterator[tuple[Any, Any]]:
 
 @cache
 def _code_generator() -> Callable[..., Any]:
-    """LLVM's code generator, without the lock that llvmlite puts round every call.
+    """Return LLVM's code generator, without the lock that llvmlite puts round every call.
 
-    The lock is for contexts that threads share. Here every compilation has a context and a target machine of its own,
+    The lock is for contexts that threads share. Here every compilation has its own context and target machine,
     which is all that LLVM asks for; without the lock, two threads compile two kernels in the time of one.
     """
     locked = llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory
@@ -104,7 +104,7 @@ def _code_generator() -> Callable[..., Any]:
 
 
 def compile_ir(text: str, target: Target, level: int = 0) -> bytes:
-    """Object code.
+    """Compile a module to object code.
 
     Args:
         text: a module in LLVM's assembly language.
@@ -126,7 +126,7 @@ def compile_ir(text: str, target: Target, level: int = 0) -> bytes:
 
 
 def compile_all(texts: Iterable[str], target: Target, threads: int, level: int = 0) -> list[bytes]:
-    """`compile_ir` of each text, on up to so many threads, while the next texts are being made."""
+    """Return `compile_ir` of each text, on up to `threads` threads, while the next texts are being made."""
     coming = iter(texts)
     first = list(itertools.islice(coming, 2))
     if len(first) < 2 or threads < 2:
@@ -136,13 +136,13 @@ def compile_all(texts: Iterable[str], target: Target, threads: int, level: int =
 
 
 def optimised(text: str, target: Target, level: int = 0) -> str:
-    """The module after LLVM's passes of that level."""
+    """Return the module after LLVM's passes of that level."""
     with _module(text, target, level) as (module, _):
         return str(module)
 
 
 def assembly(text: str, target: Target, level: int = 0) -> str:
-    """A module in the target's assembly language, as a listing to read."""
+    """Return a module in the target's assembly language, as a listing to read."""
     with _module(text, target, level) as (module, machine):
         return str(machine.emit_assembly(module))
 
@@ -155,13 +155,13 @@ KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 @cache
 def _linker_target() -> Any:
-    """For the linker, which wants to know the architecture only; naming no features saves most of its time."""
+    """Return the linker's target, which needs the architecture only; naming no features saves most of its time."""
     _initialize()
     return llvm.Target.from_default_triple().create_target_machine(**CODE_MODEL)
 
 
 def _linkers() -> Iterator[tuple[Any, str]]:
-    """A linker for each library, and the library's name in it.
+    """Yield a linker for each library, and the library's name in it.
 
     A linker takes 140 KB and 0.2 ms, so libraries share one; it keeps 9 KB of every library it ever had, so not
     too many do. It ends with the last of them.
@@ -187,18 +187,18 @@ class Library:
         self._code = builder.link(linker, own_name)  # holds on to the linker
 
     def address(self, name: str) -> int:
-        """The address of one of the functions, good for as long as the library lives."""
+        """Return the address of one of the functions, good for as long as the library lives."""
         return int(self._code[name])
 
     def function(self, name: str, prototype: Any = KERNEL) -> Any:
-        """One of the functions as a ctypes object, which keeps the library alive."""
+        """Return one of the functions as a ctypes object, which keeps the library alive."""
         function = prototype(self.address(name))
         function.library, function.address = self, self.address(name)
         return function
 
 
 def load(machine_code: bytes, *names: str) -> Library:
-    """The named functions of some object code, ready to be called.
+    """Load the named functions of some object code, ready to be called.
 
     Raises:
         RuntimeError: if this is no object code for this machine, or a function is missing, here or where it is called.

@@ -15,7 +15,7 @@ BLOCK = 16  # bytes within which every machine interleaves two vectors by one in
 
 
 def transposed(builder: Any, rows: list[Any], block: int) -> list[Any]:
-    """The columns of a square matrix as vectors.
+    """Return the columns of a square matrix as vectors.
 
     Within blocks of `block` elements, log2(block) rounds interleave the elements of two rows. Then a matrix
     of blocks is transposed, which takes apart even and odd blocks of two rows, log2 of their number times.
@@ -37,7 +37,7 @@ def transposed(builder: Any, rows: list[Any], block: int) -> list[Any]:
 
 
 def transposed_units(builder: Any, rows: list[Any], unit: int) -> list[Any]:
-    """The columns of a square matrix whose elements are groups of so many neighbours."""
+    """Return the columns of a square matrix whose elements are groups of so many neighbours."""
     kind = rows[0].type
     size = unit * byte_size(kind.element)
     wide = ir.VectorType(ir.IntType(8 * size), kind.count // unit)
@@ -46,7 +46,7 @@ def transposed_units(builder: Any, rows: list[Any], unit: int) -> list[Any]:
 
 
 def interleaved(builder: Any, rows: list[Any]) -> list[Any]:
-    """The elements of some rows, of which there are a power of two, in turn: one of each row, then the next of each.
+    """Interleave the elements of rows, a power of two of them: one of each row, then the next of each.
 
     As in `transposed`, first within blocks, and then the blocks are brought into order.
     """
@@ -65,7 +65,7 @@ def interleaved(builder: Any, rows: list[Any]) -> list[Any]:
 
 
 def _across(builder: Any, vectors: list[Any], block: int) -> list[Any]:
-    """A square matrix of blocks, transposed."""
+    """Transpose a square matrix of blocks."""
     for _ in range(len(vectors).bit_length() - 1):
         pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
         vectors = [_unzipped(builder, *pair, block, odd) for odd in (0, 1) for pair in pairs]
@@ -73,7 +73,7 @@ def _across(builder: Any, vectors: list[Any], block: int) -> list[Any]:
 
 
 def permuted(builder: Any, rows: list[Any], order: list[int]) -> Any:
-    """Elements of some vectors, numbered one after another, in any order: a shuffle for each vector that has some."""
+    """Return elements of some vectors, numbered in turn, in any order: a shuffle for each vector that has some."""
     lanes = rows[0].type.count
     sources = sorted({place // lanes for place in order})
     found = rows[sources[0]]
@@ -86,7 +86,7 @@ def permuted(builder: Any, rows: list[Any], order: list[int]) -> Any:
 
 
 def _zipped(builder: Any, a: Any, b: Any, block: int, upper: int) -> Any:
-    """The lower or upper halves of each block of two vectors, interleaved."""
+    """Return the lower or upper halves of each block of two vectors, interleaved."""
     order = []
     for start in range(0, a.type.count, block):
         for place in range(block // 2):
@@ -96,6 +96,6 @@ def _zipped(builder: Any, a: Any, b: Any, block: int, upper: int) -> Any:
 
 
 def _unzipped(builder: Any, a: Any, b: Any, block: int, odd: int) -> Any:
-    """The even or odd blocks of two vectors, one after another."""
+    """Return the even or odd blocks of two vectors, one after another."""
     starts = range(odd * block, 2 * a.type.count, 2 * block)
     return shuffled(builder, a, b, [start + place for start in starts for place in range(block)])

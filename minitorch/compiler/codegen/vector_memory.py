@@ -20,28 +20,28 @@ SHORTEST = 16  # bytes of the shortest vector registers: no mask is taken apart 
 
 @lru_cache(1024)
 def integer(value: int) -> Any:
-    """A 64-bit constant, which keeps its text."""
+    """Return a 64-bit constant, which keeps its text."""
     return ir.Constant(I64, value)
 
 
 @lru_cache(1024)
 def integers(kind: Any, values: tuple[int, ...]) -> Any:
-    """A vector of constants, which keeps its text: to print so many lanes again and again would take long."""
+    """Return a vector of constants, which keeps its text: printing so many lanes repeatedly would take long."""
     return ir.Constant(ir.VectorType(kind, len(values)), list(values))
 
 
 def byte_size(element: Any) -> int:
-    """The bytes of an element in memory."""
+    """Return the bytes of an element in memory."""
     return {"half": 2, "float": 4, "double": 8}.get(str(element), getattr(element, "width", 8) // 8)
 
 
 def first_lanes(lanes: int, count: int) -> Any:
-    """The mask of the first `count` lanes."""
+    """Return the mask of the first `count` lanes."""
     return integers(BIT, tuple(int(lane < count) for lane in range(lanes)))
 
 
 def lanes_left_out(mask: Any) -> frozenset[int]:
-    """The lanes that a mask leaves out whatever the data are, as far as it is made of masks that are known."""
+    """Return the lanes that a mask leaves out whatever the data, as far as it is made of known masks."""
     if is_known_mask(mask):
         return frozenset(lane for lane, bit in enumerate(mask.constant) if not bit.constant)
     if getattr(mask, "opname", "") == "and":
@@ -55,11 +55,11 @@ def lanes_left_out(mask: Any) -> frozenset[int]:
 
 
 def _part_in_use(kind: Any, mask: Any) -> tuple[int, int]:
-    """Where the lanes begin that have to be asked for, and their number: all, a half, a half of that, ..., or none.
+    """Return where the needed lanes begin, and their number: all, a half, a half of that, ..., or none.
 
     If two registers hold a vector, and one of them is left out by a mask that two loads share, LLVM 22 for AVX2 can
     take that half of the mask for undefined, and read or write it (`combineMaskedLoad`, `combineMaskedStore`); not if
-    the whole mask is a constant. So no half is asked for that is known to be left out.
+    the whole mask is a constant. So no half is loaded that is known to be left out.
     """
     start, count = 0, kind.count
     out = frozenset() if is_known_mask(mask) else lanes_left_out(mask)
@@ -75,7 +75,7 @@ def _part_in_use(kind: Any, mask: Any) -> tuple[int, int]:
 
 
 def load_words(builder: Any, place: Any, kind: Any, mask: Any, align: int) -> Any:
-    """Neighbouring words at an address that is a multiple of fewer bytes; zero in lanes that the mask leaves out."""
+    """Load neighbouring words at an address that is a multiple of fewer bytes; zero in lanes left out by the mask."""
     if mask is None:
         return builder.load(place, typ=kind, align=align)
     operands = [place, ir.Constant(I32, align), mask, ir.Constant(kind, None)]
@@ -83,7 +83,7 @@ def load_words(builder: Any, place: Any, kind: Any, mask: Any, align: int) -> An
 
 
 def load(builder: Any, place: Any, kind: Any, mask: Any = None) -> Any:
-    """Neighbouring elements; zero in lanes that the mask leaves out, whose memory is not touched."""
+    """Load neighbouring elements; zero in lanes that the mask leaves out, whose memory is not touched."""
     if mask is None:
         return builder.load(place, typ=kind, align=byte_size(kind.element))
     start, count = _part_in_use(kind, mask)
@@ -101,13 +101,13 @@ def load(builder: Any, place: Any, kind: Any, mask: Any = None) -> Any:
 
 
 def _is_taken_apart(builder: Any, kind: Any, mask: Any) -> bool:
-    """Whether LLVM loads the elements of a vector under a mask one by one, with a branch for each."""
+    """Return whether LLVM loads the elements of a vector under a mask one by one, with a branch for each."""
     is_small = byte_size(kind.element) < 4 and not isinstance(mask, ir.Constant)
     return is_small and "avx512bw" not in builder.target.required
 
 
 def _load_whole_or_apart(builder: Any, place: Any, kind: Any, mask: Any) -> Any:
-    """Neighbouring elements under a mask, in one piece where it leaves out none: in all but the last part of a row."""
+    """Load neighbouring elements under a mask, in one piece if it leaves out none: in all but a row's last part."""
     bits = builder.bitcast(mask, ir.IntType(kind.count))
     parts = []
     with builder.if_else(builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1))) as branches:
@@ -123,7 +123,7 @@ def _load_whole_or_apart(builder: Any, place: Any, kind: Any, mask: Any) -> Any:
 
 
 def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:
-    """Neighbouring elements."""
+    """Store neighbouring elements."""
     align = byte_size(value.type.element)
     start, count = (0, value.type.count) if mask is None else _part_in_use(value.type, mask)
     if mask is None:
@@ -142,7 +142,7 @@ def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:
 
 
 def store_past_caches(builder: Any, place: Any, value: Any, wanted: Any) -> None:
-    """A whole vector to memory, past the caches if it fills its place in a line; not at all if `wanted` is not 0."""
+    """Store a whole vector past the caches if it fills its place in a line; ordinarily if `wanted` is not 0."""
     size = value.type.count * byte_size(value.type.element)
     offset = builder.and_(builder.ptrtoint(place, I64), integer(size - 1))
     with builder.if_else(builder.icmp_unsigned("==", offset, wanted)) as (fits, straddles):
@@ -154,19 +154,19 @@ def store_past_caches(builder: Any, place: Any, value: Any, wanted: Any) -> None
 
 
 def wait_for_stores(builder: Any) -> None:
-    """Stores past the caches keep no order with others: what follows is to be seen after them."""
+    """Order stores past the caches, which keep no order with others, before what follows."""
     builder.fence("seq_cst")
 
 
 def load_repeated(builder: Any, first: Any, kind: Any, times: int, count: int) -> Any:
-    """Neighbouring elements, each in so many lanes one after another, in the first `count` lanes."""
+    """Load neighbouring elements, each in so many lanes one after another, in the first `count` lanes."""
     needed = -(-count // times)
     found = load(builder, first, kind, None if needed == kind.count else first_lanes(kind.count, needed))
     return shuffled(builder, found, found, [lane // times for lane in range(kind.count)])
 
 
 def store_interleaved(builder: Any, first: Any, values: list[Any], count: int) -> None:
-    """The first `count` lanes of some vectors: lane 0 of each, then lane 1 of each, and so on, without gaps."""
+    """Store the first `count` lanes of some vectors: lane 0 of each, then lane 1 of each, and so on, without gaps."""
     lanes, number = values[0].type.count, len(values)
     for start in range(0, count * number, lanes):
         result = values[0]
@@ -183,13 +183,13 @@ def _counted(start: int, count: int) -> Iterator[tuple[int, int]]:
 
 
 def gather(builder: Any, places: Any, kind: Any, mask: Any = None) -> Any:
-    """The element at each lane's address; zero in lanes that the mask leaves out."""
+    """Load the element at each lane's address; zero in lanes that the mask leaves out."""
     mask = first_lanes(kind.count, kind.count) if mask is None else mask
     return _call(builder, "masked.gather", kind, kind, [places, _alignment(kind), mask, ir.Constant(kind, None)])
 
 
 def scatter(builder: Any, places: Any, value: Any, mask: Any = None) -> None:
-    """An element to each lane's address."""
+    """Store an element to each lane's address."""
     mask = first_lanes(value.type.count, value.type.count) if mask is None else mask
     _call(builder, "masked.scatter", ir.VoidType(), value.type, [value, places, _alignment(value.type), mask])
 
@@ -205,7 +205,7 @@ def prefetch(builder: Any, place: Any) -> None:
 
 
 def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int, mask: Any = None) -> Any:
-    """The elements a constant step apart, in the first `count` lanes: all between them is read, and sorted out.
+    """Load elements a constant step apart, in the first `count` lanes: all between them is read, and sorted out.
 
     Under a mask, which is not known beforehand, nothing between them is read.
 
@@ -241,7 +241,7 @@ def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int, mas
 
 
 def merged(builder: Any, a: Any, b: Any) -> Any:
-    """Two vectors as one, where each lane of one of them is zero."""
+    """Return two vectors as one, where each lane of one of them is zero."""
     bits = ir.VectorType(ir.IntType(8 * byte_size(a.type.element)), a.type.count)
     if a.type.element == BIT or isinstance(a.type.element, ir.IntType):
         return builder.or_(a, b)
@@ -249,7 +249,7 @@ def merged(builder: Any, a: Any, b: Any) -> Any:
 
 
 def broadcast(builder: Any, value: Any, lanes: int) -> Any:
-    """A scalar in every lane."""
+    """Return a scalar in every lane."""
     kind = ir.VectorType(value.type, lanes)
     if isinstance(value, ir.Constant):
         return splat(kind, value.constant)
@@ -260,7 +260,7 @@ def broadcast(builder: Any, value: Any, lanes: int) -> Any:
 
 
 def shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
-    """The lanes of two vectors, numbered one after another, in some order; of two known masks, another."""
+    """Reorder the lanes of two vectors, numbered one after another; two known masks give another."""
     if is_known_mask(a) and is_known_mask(b):
         both = [*a.constant, *b.constant]
         return integers(BIT, tuple(both[lane] for lane in order))

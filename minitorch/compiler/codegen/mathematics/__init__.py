@@ -6,7 +6,7 @@ within `Primitive.ulp`, at most 3 units in the last place, of the exact result, 
 infinities, signed zeros and gradual underflow of C and NumPy. For sin and cos of float64 beyond 2**46, whose remainder
 by pi takes more than a double (see `trigonometry`), the C library is called.
 
-float16 and bfloat16 are computed in float32 by whoever emits the loop; nothing here knows loops or kernels.
+float16 and bfloat16 are computed in float32 by the emitter of the loop; nothing here knows loops or kernels.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _formula(function: Callable[..., Value]) -> Emit:
 
 
 def _with_library(name: str, function: Callable[..., Value]) -> Emit:
-    """A formula for double that is not for all numbers; where one of the others is among the lanes, the C library."""
+    """Complete a formula for double that does not hold for all numbers: call the C library if a lane has others."""
     formula = _formula(function)
 
     def emit(builder: Any, x: Any) -> Any:
@@ -91,7 +91,7 @@ FUNCTIONS: dict[str, Emit] = {
 
 @lru_cache(16)
 def functions_for(features: str) -> dict[str, Emit]:
-    """The functions for a machine with these features, in LLVM's form ``"+avx2,-sse4a"``."""
+    """Return the functions for a machine with these features, in LLVM's form ``"+avx2,-sse4a"``."""
     found = dict(FUNCTIONS)
     for feature, functions in BY_FEATURE.items():
         if f"+{feature}" in features.split(","):

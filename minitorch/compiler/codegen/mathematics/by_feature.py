@@ -16,7 +16,7 @@ _SCALEF = (128, 256, 512)  # bits of the vectors that AVX-512 (with VL) has it f
 
 
 def exp_avx512(x: Value) -> Value:
-    """e**x by ``scalef``, which multiplies by a power of two and rounds once, whatever the size of the result."""
+    """Return e**x by ``scalef``, which multiplies by a power of two and rounds once, whatever the result's size."""
     kind = x.ir.type
     if not isinstance(kind, ir.VectorType) or kind.count * x.format.width not in _SCALEF:
         return exp(x)

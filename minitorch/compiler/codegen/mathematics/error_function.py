@@ -76,7 +76,7 @@ _FAR = {
 
 
 def erf(x: Value) -> Value:
-    """2/sqrt(pi) times the integral of e**(-t*t) from 0 to `x`."""
+    """Return 2/sqrt(pi) times the integral of e**(-t*t) from 0 to `x`."""
     size = abs(x)
     near = fma(size, polynomial(x * x, x.pick(_NEAR)), size)
     n, grown = exponential_parts(polynomial(at_most(size, x.pick(_END)), x.pick(_FAR)))

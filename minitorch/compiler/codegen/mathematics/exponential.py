@@ -79,7 +79,7 @@ _LONG_LOGARITHM = {
 
 
 def _reduced(x: Value) -> tuple[Value, Value, Value]:
-    """An integer whose lowest bits are ``k + 2 bias``, `k` itself as a float, and `r`, for ``x = k ln 2 + r``."""
+    """Return an integer with lowest bits ``k + 2 bias``, `k` as a float, and `r`, for ``x = k ln 2 + r``."""
     form = x.format
     high_ln2, low_ln2 = x.pick(_LN2)
     # The sum is so large that it rounds to an integer, which then lies in its lowest bits.
@@ -90,7 +90,7 @@ def _reduced(x: Value) -> tuple[Value, Value, Value]:
 
 
 def exponential_parts(x: Value, low: Value | None = None) -> tuple[Value, Value]:
-    """An integer whose lowest bits are ``k + 2 bias``, and ``e**r - 1``, for ``x + low = k ln 2 + r``."""
+    """Return an integer with lowest bits ``k + 2 bias``, and ``e**r - 1``, for ``x + low = k ln 2 + r``."""
     n, _, r = _reduced(x)
     if low is not None:
         r = r + low
@@ -98,32 +98,32 @@ def exponential_parts(x: Value, low: Value | None = None) -> tuple[Value, Value]
 
 
 def exponential_and_exponent(x: Value) -> tuple[Value, Value, Value]:
-    """``e**r``, and `k` as `exponential_parts` has it and as a float, for `x` moved to where its power is a number."""
+    """Return ``e**r``, and `k` as in `exponential_parts` and as a float, for `x` clamped to finite powers."""
     n, k, r = _reduced(clamp(x, *x.pick(_RANGE)))
     return polynomial(r, (1.0, 1.0, *x.pick(_EXPONENTIAL))), n, k
 
 
 def power_of_two(n: Value, offset: int) -> Value:
-    """``2**(k + offset)`` for the integer of `exponential_parts`; a normal number."""
+    """Return ``2**(k + offset)`` for the integer of `exponential_parts`; a normal number."""
     form = n.format
     return ((n + (offset - form.bias)) << form.fraction).from_bits()
 
 
 def _scale(x: Value, n: Value) -> Value:
-    """``x * 2**k``, in two steps: only the second may leave the normal numbers, and so rounds once."""
+    """Return ``x * 2**k``, in two steps: only the second may leave the normal numbers, and so rounds once."""
     fraction = n.format.fraction
     half = n >> 1
     return x * (half << fraction).from_bits() * ((n - half) << fraction).from_bits()
 
 
 def exp(x: Value) -> Value:
-    """e**x; underflow is gradual."""
+    """Return e**x; underflow is gradual."""
     power, n, _ = exponential_and_exponent(x)
     return _scale(power, n)
 
 
 def expm1(x: Value) -> Value:
-    """e**x - 1."""
+    """Return e**x - 1."""
     high = x.pick(_RANGE)[1]
     n, grown = exponential_parts(clamp(x, -x.pick(_SATURATED), high))
     half = power_of_two(n, -1)  # 2**k itself may overflow where the result does not
@@ -132,7 +132,7 @@ def expm1(x: Value) -> Value:
 
 
 def tanh(x: Value) -> Value:
-    """The hyperbolic tangent: with ``a = e**(2|x|) - 1``, ``a / (a + 2)``."""
+    """Return the hyperbolic tangent: with ``a = e**(2|x|) - 1``, ``a / (a + 2)``."""
     size = abs(x)
     n, grown = exponential_parts(at_most(size + size, x.pick(_SATURATED)))
     power = power_of_two(n, 0)
@@ -141,7 +141,7 @@ def tanh(x: Value) -> Value:
 
 
 def _split(x: Value) -> tuple[Value, Value]:
-    """``e`` and ``f`` such that ``x = 2**e (1 + f)`` and ``sqrt(1/2) <= 1 + f < sqrt(2)``, for positive finite `x`."""
+    """Return ``e``, ``f`` with ``x = 2**e (1 + f)``, ``sqrt(1/2) <= 1 + f < sqrt(2)``, for positive finite `x`."""
     form = x.format
     start = form.pattern(math.sqrt(0.5))
     tiny = x < 2.0 ** (1 - form.bias)
@@ -154,7 +154,7 @@ def _split(x: Value) -> tuple[Value, Value]:
 
 
 def _logarithm(x: Value, correction: Value | None = None) -> Value:
-    """log(x) + correction, for positive finite `x`."""
+    """Return log(x) + correction, for positive finite `x`."""
     high_ln2, low_ln2 = x.pick(_LN2)
     e, f = _split(x)
     s = f / (f + 2.0)
@@ -166,25 +166,25 @@ def _logarithm(x: Value, correction: Value | None = None) -> Value:
 
 
 def _guard(x: Value, pole: float, result: Value) -> Value:
-    """The logarithm's values where `x` is not positive and finite: -inf at the pole, NaN below, inf and NaN kept."""
+    """Return the logarithm's values where `x` is not positive finite: -inf at the pole, NaN below, inf and NaN kept."""
     result = where(x < math.inf, result, x)
     return where(x > pole, result, where(x.equals(pole), x.constant(-math.inf), math.nan))
 
 
 def log(x: Value) -> Value:
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     return _guard(x, 0.0, _logarithm(x))
 
 
 def log1p(x: Value) -> Value:
-    """log(1 + x): the rounding error of the sum, divided by it, is what its logarithm lacks."""
+    """Return log(1 + x): the rounding error of the sum, divided by it, is what its logarithm lacks."""
     total, error = two_sum(x, 1.0)
     result = _guard(x, -1.0, _logarithm(total, error / total))
     return where(abs(x) < 2.0 ** -(x.format.fraction + 2), x, result)
 
 
 def _long_logarithm(x: Value) -> tuple[Value, Value]:
-    """log(x) as the sum of two numbers, for positive finite `x`."""
+    """Return log(x) as the sum of two numbers, for positive finite `x`."""
     high_ln2, low_ln2 = x.pick(_LN2)
     high_third, low_third = x.pick(_TWO_THIRDS)
     e, f = _split(x)
@@ -206,7 +206,7 @@ def _long_logarithm(x: Value) -> tuple[Value, Value]:
 
 
 def power(x: Value, y: Value) -> Value:
-    """x to the power y, with the special cases of C99 Annex F; underflow is gradual."""
+    """Return x to the power y, with the special cases of C99 Annex F; underflow is gradual."""
     lowest, highest = x.pick(_RANGE)
     huge = x.pick(_HUGE)
     size = abs(x)

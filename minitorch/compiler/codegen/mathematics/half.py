@@ -21,7 +21,7 @@ _ALIGNING = (127 - 15 + 23 - 10 + 1) << 23  # those of 0.5, whose last place is 
 
 
 def widened(builder: Any, bits: Any) -> Any:
-    """The float with the value of a float16, given as 16-bit integers."""
+    """Return the float with the value of a float16, given as 16-bit integers."""
     kind = with_lanes_of(bits.type, _INT)
     wide = builder.zext(bits, kind)
     magnitude = builder.shl(builder.and_(wide, splat(kind, 0x7FFF)), splat(kind, 13))
@@ -36,7 +36,7 @@ def widened(builder: Any, bits: Any) -> Any:
 
 
 def narrowed(builder: Any, value: Any) -> Any:
-    """The float16 nearest to a float, as 16-bit integers."""
+    """Return the float16 nearest to a float, as 16-bit integers."""
     kind = with_lanes_of(value.type, _INT)
     bits = builder.bitcast(value, kind)
     sign = builder.and_(bits, splat(kind, _SIGN))

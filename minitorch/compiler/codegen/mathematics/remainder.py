@@ -11,7 +11,7 @@ from .values import Value, call_intrinsic, copysign, splat
 
 
 def _parts(builder: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """C's remainder, the same with the sign of the divisor, and whether these differ."""
+    """Return C's remainder, the same with the sign of the divisor, and whether these differ."""
     zero = splat(a.type, 0.0)
     rest = builder.frem(a, b)
     opposite = builder.xor(builder.fcmp_ordered("<", rest, zero), builder.fcmp_ordered("<", b, zero))
@@ -20,7 +20,7 @@ def _parts(builder: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
 
 
 def remainder(builder: Any, a: Any, b: Any) -> Any:
-    """``a - b * floor(a / b)``, exactly; a remainder of 0 has the sign of b, and that of a division by 0 is NaN."""
+    """Return ``a - b * floor(a / b)``, exactly; a remainder of 0 has the sign of b; dividing by 0 gives NaN."""
     zero = splat(a.type, 0.0)
     rest, found, _ = _parts(builder, a, b)
     signed = copysign(Value(builder, zero), Value(builder, b)).ir
@@ -29,7 +29,7 @@ def remainder(builder: Any, a: Any, b: Any) -> Any:
 
 
 def floor_divide(builder: Any, a: Any, b: Any) -> Any:
-    """The whole number below ``a / b``; of a division by 0, what dividing gives."""
+    """Return the whole number below ``a / b``; for a division by 0, the quotient."""
     zero, half, one = (splat(a.type, value) for value in (0.0, 0.5, 1.0))
     rest, _, other_sign = _parts(builder, a, b)
     near = builder.fdiv(builder.fsub(a, rest), b)  # a whole number but for rounding

@@ -17,7 +17,7 @@ import math
 
 from .values import FLOAT64, Value, copysign, fma, polynomial, two_product, where
 
-# Where a window starts, and 2/pi there in two parts, less a multiple of what makes whole turns.
+# Where a window starts, and 2/pi there in two parts, less a multiple that makes whole turns.
 _WINDOWS = (
     (0.0, 0.6366197723675814, -3.935735335036497e-17),
     (2.0**47, -3.3922091508486964e-08, -5.434184107743751e-25),
@@ -101,7 +101,7 @@ _REDUCE = {32: _reduce_float32, 64: _reduce_float64}
 
 
 def _wave(x: Value, quarters: int) -> Value:
-    """sin(x + quarters * pi/2)"""
+    """Return sin(x + quarters * pi/2)."""
     r, n = x.pick(_REDUCE)(x)
     n = n + quarters
     z = r * r
@@ -112,17 +112,17 @@ def _wave(x: Value, quarters: int) -> Value:
 
 
 def sin(x: Value) -> Value:
-    """The sine of `x` radians."""
+    """Return the sine of `x` radians."""
     return where(x.equals(0.0), x, _wave(x, 0))  # keeps -0
 
 
 def cos(x: Value) -> Value:
-    """The cosine of `x` radians."""
+    """Return the cosine of `x` radians."""
     return _wave(x, 1)
 
 
 def atan2(y: Value, x: Value) -> Value:
-    """The angle of the point (x, y), in (-pi, pi], with the special cases of C99 Annex F."""
+    """Return the angle of the point (x, y), in (-pi, pi], with the special cases of C99 Annex F."""
     width, depth = abs(x), abs(y)
     steep = depth > width
     larger, smaller = where(steep, depth, width), where(steep, width, depth)

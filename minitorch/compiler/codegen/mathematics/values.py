@@ -30,7 +30,7 @@ class Format:
     code: str  # of `struct`
 
     def pattern(self, number: float) -> int:
-        """The bits of a number, as an unsigned integer.
+        """Return the bits of a number, as an unsigned integer.
 
         Example:
             >>> hex(FLOAT32.pattern(1.0))
@@ -45,12 +45,12 @@ _FORMATS = {form.type: form for form in (FLOAT32, FLOAT64)} | {form.integer: for
 
 
 def with_lanes_of(shape: Any, element: Any) -> Any:
-    """The type with `element` in the places of `shape`: a vector of as many, or the scalar."""
+    """Return the type with `element` in the places of `shape`: a vector of as many, or the scalar."""
     return ir.VectorType(element, shape.count) if isinstance(shape, ir.VectorType) else element
 
 
 def splat(kind: Any, number: Any) -> Any:
-    """A constant of a type: the number, in every lane if it is a vector."""
+    """Return a constant of a type: the number, in every lane if it is a vector."""
     if not isinstance(kind, ir.VectorType):
         return ir.Constant(kind, number)
     # "splat" keeps the text, and so its parsing, short.
@@ -93,11 +93,11 @@ class Value:
         return _FORMATS[self.element]
 
     def pick(self, table: Mapping[int, T]) -> T:
-        """The row of a table for this width, 32 or 64."""
+        """Return the row of a table for this width, 32 or 64."""
         return table[self.format.width]
 
     def constant(self, number: float) -> Value:
-        """A number in the type of this value, rounded to it once."""
+        """Return a number in the type of this value, rounded to it once."""
         return Value(self.builder, splat(self.ir.type, number))
 
     def _operand(self, other: Value | float) -> Value:
@@ -146,11 +146,11 @@ class Value:
         return self._compare(">=", other)
 
     def equals(self, other: Value | float) -> Value:
-        """Whether the numbers are equal; a NaN equals nothing."""
+        """Return whether the numbers are equal; a NaN equals nothing."""
         return self._compare("==", other)
 
     def differs(self, other: Value | float) -> Value:
-        """Whether the numbers differ; a NaN does not."""
+        """Return whether the numbers differ; a NaN does not."""
         return self._compare("!=", other)
 
     # Of integers and truth values.
@@ -171,20 +171,20 @@ class Value:
         return self._emit("lshr", places)
 
     def is_odd(self) -> Value:
-        """Whether an integer's lowest bit is set."""
+        """Return whether an integer's lowest bit is set."""
         truth = with_lanes_of(self.ir.type, ir.IntType(1))
         return Value(self.builder, self.builder.trunc(self.ir, truth))
 
     def bits(self) -> Value:
-        """The bits of a float as an integer."""
+        """Return the bits of a float as an integer."""
         return Value(self.builder, self.builder.bitcast(self.ir, with_lanes_of(self.ir.type, self.format.integer)))
 
     def from_bits(self) -> Value:
-        """The float with these bits."""
+        """Return the float with these bits."""
         return Value(self.builder, self.builder.bitcast(self.ir, with_lanes_of(self.ir.type, self.format.type)))
 
     def resize(self, instruction: str, element: Any) -> Value:
-        """``fpext``, ``fptrunc`` or ``trunc`` to another element type."""
+        """Convert by ``fpext``, ``fptrunc`` or ``trunc`` to another element type."""
         return Value(self.builder, getattr(self.builder, instruction)(self.ir, with_lanes_of(self.ir.type, element)))
 
 
@@ -195,7 +195,7 @@ def intrinsic(name: str, *operands: Value) -> Value:
 
 
 def copysign(size: Value, sign: Value) -> Value:
-    """The number of that size with the sign of another, bit by bit.
+    """Return the number of that size with the sign of another, bit by bit.
 
     Through ``llvm.copysign`` LLVM 22 looks at what the sign was converted from: to take that of a float64 that was
     rounded to float16, it calls a library function that is not there.
@@ -205,12 +205,12 @@ def copysign(size: Value, sign: Value) -> Value:
 
 
 def fma(a: Value, b: Value | float, c: Value | float) -> Value:
-    """``a * b + c``, rounded once."""
+    """Return ``a * b + c``, rounded once."""
     return intrinsic("fma", a, a._operand(b), a._operand(c))
 
 
 def where(condition: Value, a: Value | float, b: Value | float) -> Value:
-    """`a` where the condition holds, `b` elsewhere; one of them is a `Value`."""
+    """Return `a` where the condition holds, `b` elsewhere; one of them is a `Value`."""
     like = a if isinstance(a, Value) else b
     assert isinstance(like, Value)
     picked = condition.builder.select(condition.ir, like._operand(a).ir, like._operand(b).ir)
@@ -218,18 +218,18 @@ def where(condition: Value, a: Value | float, b: Value | float) -> Value:
 
 
 def at_most(x: Value, high: float) -> Value:
-    """The smaller of two numbers; a NaN stays."""
+    """Return the smaller of two numbers; a NaN stays."""
     return where(x > high, high, x)
 
 
 def clamp(x: Value, low: float, high: float) -> Value:
-    """`x` moved into ``[low, high]``; a NaN stays."""
+    """Clamp `x` to ``[low, high]``; a NaN stays."""
     below = at_most(x, high)
     return where(below < low, low, below)
 
 
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """The polynomial with these coefficients, in rising powers of `x`, by Horner's rule."""
+    """Evaluate the polynomial with these coefficients, in rising powers of `x`, by Horner's rule."""
     *rest, last = coefficients
     total = x.constant(last)
     for coefficient in reversed(rest):
@@ -238,19 +238,19 @@ def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
 
 
 def fast_two_sum(a: Value, b: Value) -> tuple[Value, Value]:
-    """``a + b`` and its rounding error, where ``|a| >= |b|`` or ``a == 0`` (Dekker 1971)."""
+    """Return ``a + b`` and its rounding error, where ``|a| >= |b|`` or ``a == 0`` (Dekker 1971)."""
     total = a + b
     return total, b - (total - a)
 
 
 def two_sum(a: Value, b: Value | float) -> tuple[Value, Value]:
-    """``a + b`` and its rounding error (Knuth, The Art of Computer Programming 2, 4.2.2)."""
+    """Return ``a + b`` and its rounding error (Knuth, The Art of Computer Programming 2, 4.2.2)."""
     total = a + b
     rest = total - a
     return total, (a - (total - rest)) + (b - rest)
 
 
 def two_product(a: Value, b: Value | float) -> tuple[Value, Value]:
-    """``a * b`` and its rounding error."""
+    """Return ``a * b`` and its rounding error."""
     product = a * b
     return product, fma(a, b, -product)

@@ -34,7 +34,7 @@ class Conditions:
         self.scopes, self.indices, self.runs, self.builder = scopes, indices, runs, scopes.builder
 
     def condition(self, inside: Inside) -> Any:
-        """Whether conditions hold: one bit, or one per lane."""
+        """Return whether conditions hold: one bit, or one per lane."""
         steps = [self.scopes.step(index) for _, index, _ in inside.bounds]
         alike, even, uneven = (
             [bound for bound, step in zip(inside.bounds, steps, strict=True) if is_one(step)]
@@ -61,14 +61,14 @@ class Conditions:
         return self._combined("and_", found, inside.bounds) if found else ir.Constant(BIT, 1)
 
     def in_lanes(self, inside: Inside) -> Any:
-        """The lanes in which statements run, if not in all, and conditions hold."""
+        """Return the lanes in which statements run, if not in all, and conditions hold."""
         mask, both = self.scopes.mask, Inside((*self.scopes.masked.bounds, *inside.bounds))
         if mask is not None and any(index.is_data for _, index, _ in both.bounds):
             return self.builder.and_(mask, self.scopes.vector(self.condition(inside)))  # nothing is looked up again
         return self.condition(both)
 
     def _combined(self, how: str, found: list[Any], bounds: Sequence[Bound]) -> Any:
-        """All conditions of some, or any."""
+        """Combine conditions by ``and`` or ``or``."""
         if len(found) < 2:
             return found[0]
         depth, key = self.scopes.known_from(bounds)
@@ -76,7 +76,7 @@ class Conditions:
         return self.scopes.once((how, tuple(bounds), key), depth, lambda: combine(self.scopes.alike(*found)))
 
     def _bound(self, low: int, index: Index, high: int) -> Any:
-        """Whether an index is within bounds."""
+        """Return whether an index is within bounds."""
         place, variables = self.indices.index(index), index.variables
         lowest, highest = index.bounds
         if self.scopes.lane in variables and (places := self._known_places(index)):
@@ -99,7 +99,7 @@ class Conditions:
         return self.scopes.once(((low, index, high), key), depth, within)
 
     def _known_lanes(self, low: int, index: Index, high: int) -> Any:
-        """The lanes in which an index is within bounds, if that is known beforehand."""
+        """Return the lanes in which an index is within bounds, if that is known beforehand."""
         assert self.scopes.lane is not None
         first, step = self.indices.index(self.scopes.without_lane(index)), self.scopes.step(index)
         if not isinstance(first, ir.Constant) or step is None:
@@ -108,9 +108,9 @@ class Conditions:
         return integers(BIT, tuple(int(low <= each < high) for each in places))
 
     def _range(self, bounds: Sequence[Bound], others: Sequence[Bound], conditions: list[Any]) -> Any:
-        """The lanes in which indices that count up or down are within bounds: from one up to another.
+        """Return the lanes in which indices that count up or down are within bounds: a range of lanes.
 
-        There are none where some other bounds do not hold, for which the conditions are given.
+        The range is empty where some other bounds do not hold, for which the conditions are given.
         """
         assert self.scopes.lane is not None
         firsts = [self.indices.index(self.scopes.without_lane(index)) for _, index, _ in bounds]
@@ -142,7 +142,7 @@ class Conditions:
                 size = abs(step)
 
                 def rounds(distance: Any, size: int = size) -> Any:
-                    """How many steps a distance takes; none if it is not ahead."""
+                    """Return how many steps a distance takes; none if it is not ahead."""
                     above = builder.add(distance, integer(size - 1)) if size > 1 else distance
                     return builder.sdiv(above, integer(size)) if size > 1 else above
 
@@ -166,7 +166,7 @@ class Conditions:
         return self.scopes.once(("lanes", tuple(bounds), tuple(others), key), depth, of_lanes)
 
     def _known_places(self, index: Index) -> list[int]:
-        """An index in each lane, if it depends on nothing but lanes and loops that are written out; else nothing."""
+        """Return an index in each lane, if only lanes and unrolled loops decide it; else nothing."""
         assert self.scopes.lane is not None
         if index.is_data or not all(
             each in self.scopes.constants or each == self.scopes.lane for each in index.variables
@@ -179,12 +179,12 @@ class Conditions:
 
 
 def _is_known(condition: Any, value: int) -> bool:
-    """Whether a condition is a constant, the same for all lanes."""
+    """Return whether a condition is a constant, the same for all lanes."""
     return isinstance(condition, ir.Constant) and condition.type == BIT and condition.constant == value
 
 
 def lanes_in_use(mask: Any, lanes: int) -> int:
-    """How many lanes a mask leaves, which are the first; 0 if that is not known."""
+    """Return how many lanes a mask leaves, which are the first; 0 if that is not known."""
     if mask is None:
         return lanes
     return sum(bit.constant for bit in mask.constant) if is_known_mask(mask) else 0

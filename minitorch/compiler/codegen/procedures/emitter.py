@@ -70,7 +70,7 @@ class Emitter:
                 self.memory.starts[each.local] = memory
 
     def emit(self) -> None:
-        """The whole function."""
+        """Emit the whole function."""
         body, parallel = self.procedure.body, []
         while len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.PARALLEL:
             parallel.append(body[0].variable)
@@ -91,7 +91,7 @@ class Emitter:
         self.builder.ret_void()
 
     def block(self, block: Block) -> None:
-        """Statements, one after another."""
+        """Emit statements, one after another."""
         place = 0
         while place < len(block):
             each = block[place]
@@ -112,7 +112,7 @@ class Emitter:
             place += count
 
     def run_loop(self, each: For) -> None:
-        """A loop, in the way that it says."""
+        """Emit a loop in its kind."""
         variable = each.variable
         if each.kind is Kind.UNROLLED:
             for number in range(variable.extent):
@@ -137,7 +137,7 @@ class Emitter:
             self.held = before
 
     def _outlined(self, each: For) -> None:
-        """A loop in a function of its own, which is given the loop variables and the local arrays that it uses."""
+        """Emit a loop as a separate function, which is given the loop variables and local arrays that it uses."""
         inside = list(statements((each,)))
         own = {one.local for one in inside if isinstance(one, Allocate)}
         used = [array for array in self.memory.starts if isinstance(array, Local) and array not in own]
@@ -167,9 +167,9 @@ class Emitter:
         self.scopes.forget(each.body)
 
     def _bounded(self, each: For) -> tuple[Any, Any, Block, bool, set[tuple[Index, int]]]:
-        """A guard that holds from some iteration on, or up to one, is a bound of the loop.
+        """Turn a guard that holds from some iteration on, or up to one, into a bound of the loop.
 
-        An upper bound is one also where it stands in loops nested in it.
+        An upper bound is one also in loops nested in it.
 
         Returns:
             Where the loop starts and ends, its body, whether there may be no iteration, and indices that are below a
@@ -214,12 +214,12 @@ class Emitter:
         return start, stop, (If(Inside(tuple(left)), guard.body),) if left else guard.body, is_guard, held
 
     def _iterations(self, first: Index, by: int, limit: int) -> Any:
-        """The iterations before an index that grows in steps reaches a limit; not positive if there are none."""
+        """Return the iterations before an index that grows in steps reaches a limit; not positive if none."""
         room = self.builder.sub(integer(limit + by - 1), self.indices.index(first))
         return self.builder.sdiv(room, integer(by)) if by > 1 else room
 
     def loop(self, start: Any, stop: Any, inside: Block, body: Callable[[Any], None], is_guard: bool = False) -> None:
-        """``for i in range(start, stop)``; registers that the body changes are handed from round to round.
+        """Emit ``for i in range(start, stop)``; registers that the body changes are handed from round to round.
 
         The loop ends where the counter is equal to the stop, which is not below the start. So LLVM can count addresses
         in place of iterations (strength reduction), which spares an addition in every round.
@@ -258,7 +258,7 @@ class Emitter:
         return self.builder.select(self.builder.icmp_signed("<", a, b), b, a)
 
     def guard(self, each: If) -> None:
-        """Statements that run where conditions hold: under a mask as far as these differ between lanes."""
+        """Emit statements that run where conditions hold: under a mask as far as these differ between lanes."""
         lanes = Inside(tuple(bound for bound in each.inside.bounds if self.scopes.varies_by_lane(bound[1])))
         scalar = Inside(tuple(bound for bound in each.inside.bounds if bound not in lanes.bounds))
         condition = self.conditions.condition(scalar) if scalar != ALWAYS else None
@@ -279,7 +279,7 @@ class Emitter:
         self.scopes.mask, self.scopes.mask_key, self.scopes.masked = before
 
     def _branch(self, condition: Any, body: Block) -> None:
-        """Statements in a block of their own; registers that they change have one of two values after it."""
+        """Emit statements in a separate block; registers that they change have one of two values after it."""
         builder, keys = self.builder, self.registers.carried(body)
         old = [self.registers.values[key] for key in keys]
         self.scopes.forget(body)

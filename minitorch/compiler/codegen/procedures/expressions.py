@@ -45,7 +45,7 @@ class Expressions:
         self.groups = Groups(scopes, memory)
 
     def value(self, expression: Expression) -> Any:
-        """The value of an expression: a number, or one per lane if it differs between them."""
+        """Return the value of an expression: a number, or one per lane if it differs between them."""
         if isinstance(expression, Number):
             return constant(expression.dtype, expression.value, computed_type(expression.dtype))
         known = _known(expression, self.scopes.constants)
@@ -54,13 +54,13 @@ class Expressions:
         return self.scopes.shared(expression, expression, self._prepared)
 
     def element(self, expression: Load | Read) -> Any:
-        """An element in the form in which memory and registers hold it."""
+        """Return an element in the form in which memory and registers hold it."""
         if isinstance(expression, Read) and expression.local.place is Place.REGISTERS:
             return self.registers.read(expression.local, expression.index)
         return self.scopes.shared(("element", expression), expression, self.memory.reading)
 
     def _prepared(self, expression: Expression) -> Callable[[], Any]:
-        """How to compute an expression from its parts, which are computed now, each where it belongs."""
+        """Return how to compute an expression from its parts, which are computed now, each where it belongs."""
         builder, dtype = self.builder, expression.dtype
         match expression:
             case Position():
@@ -102,7 +102,7 @@ class Expressions:
         return rounded(builder, PRIMITIVES[name](builder, old, *operands), dtype)
 
     def _run(self, choice: Choose) -> Callable[[], Any] | None:
-        """How to read neighbours that are all there or all another number; None where that is not known."""
+        """Return how to read neighbours that are all present or all another number; None where that is not known."""
         inside, here = choice.inside, choice.here
         while isinstance(here, Choose) and here.elsewhere == choice.elsewhere:
             inside, here = Inside((*inside.bounds, *here.inside.bounds)), here.here
@@ -116,7 +116,7 @@ class Expressions:
 
 
 def _known(expression: Expression, iterations: Mapping[Variable, int]) -> Any:
-    """The value of an integer that depends on nothing but loops of which the iteration is known; None of another."""
+    """Return the value of an integer that only loops with known iterations decide; None for another one."""
     if expression.dtype.category != "int" or expression.reads or not expression.variables <= iterations.keys():
         return None
     dtype = expression.dtype.numpy
@@ -138,7 +138,7 @@ def _known(expression: Expression, iterations: Mapping[Variable, int]) -> Any:
 
 
 def _is_zero_outside(choice: Choose) -> bool:
-    """Whether a choice is an element that is read under its conditions, and else the number whose bits are 0."""
+    """Return whether a choice is an element that is read under its conditions, and else the number whose bits are 0."""
     here, elsewhere = choice.here, choice.elsewhere
     if not isinstance(here, Load) or not set(choice.inside.bounds) <= set(here.inside.bounds):
         return False

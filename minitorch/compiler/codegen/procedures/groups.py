@@ -39,7 +39,7 @@ class Groups:
         self.scopes, self.memory, self.builder = scopes, memory, scopes.builder
 
     def added(self, each: Accumulate, total: Any) -> Any:
-        """A total with a sum of products added to it by one instruction; None if there is none for it."""
+        """Return a total plus a sum of products by one instruction; None if no instruction does this."""
         products, in_pairs = _products(each.value)
         if each.reduction != "reduce_sum" or len(products) < 2 or self.scopes.lane is None:
             return None
@@ -60,10 +60,10 @@ class Groups:
         return None
 
     def windows(self, value: Expression) -> Callable[[], Any] | None:
-        """How to compute a sum of products that is written out, of a filter's rows with neighbours in memory.
+        """Return how to compute an unrolled sum of products, of a filter's rows with neighbours in memory.
 
         Lane l reads the elements from ``step * l`` on, as many as the filter has in a row: a window of what lanes next
-        to each other read once. It is shuffled into one word for each lane. None if there is no instruction, or some
+        to each other read once. It is shuffled into one word for each lane. None without an instruction, or if some
         term is no part of such a row.
         """
         lane, mask = self.scopes.lane, self.scopes.mask
@@ -90,7 +90,7 @@ class Groups:
         return None
 
     def _by_step(self, term: Expression) -> tuple[Element, Element] | None:
-        """The factors of a product of bytes, one of which is the same in all lanes; None of another term."""
+        """Return the factors of a product of bytes, one of which is the same in all lanes; None of another term."""
         parts = [part.arguments[0] if _is(part, "cast") else part for part in term.parts() if _is(term, "mul")]
         elements = [part for part in parts if isinstance(part, Load) or (isinstance(part, Read) and _is_stored(part))]
         if len(elements) != 2 or any(one.dtype not in (int8, uint8) or _inside(one).bounds for one in elements):
@@ -101,7 +101,7 @@ class Groups:
         return elements[0], elements[1]
 
     def _window(self, first: Element, size: int, count: int, kind: DType) -> Any:
-        """A word for each lane, of so many neighbours from an element on; what it has beyond them counts for nothing.
+        """Return how to load a word for each lane, of `size` neighbours from an element on; others count for nothing.
 
         Where the element is the same in all lanes, it is zero; else it may be anything.
         """
@@ -137,7 +137,7 @@ class Groups:
         return self.scopes.shared(("window", size, count, kind, first), first, prepared)
 
     def _neighbours(self, parts: list[Expression]) -> Element | None:
-        """The first of some elements that lie beside each other, of one lane or the same for all; else None."""
+        """Return the first of some elements beside each other, of one lane or the same for all; else None."""
         elements = [part.arguments[0] for part in parts if isinstance(part, Apply) and part.primitive == "cast"]
         first = elements[0] if elements else None
         if len(elements) < len(parts) or not isinstance(first, (Load, Read)):
@@ -156,13 +156,13 @@ class Groups:
         return first if self.scopes.step(first.index) in (0, len(parts)) else None
 
     def _loads_masked(self, element: Element, size: int) -> bool:
-        """Whether words from an element on are loaded under a mask by one instruction; none for all lanes alike."""
+        """Return whether one masked instruction loads words from an element on; not if all lanes are alike."""
         features, is_word = self.scopes.target.required, size * element.dtype.itemsize == 4
         has_masks = "avx512bw" in features or (is_word and "avx2" in features)
         return has_masks and self.scopes.step(element.index) == size
 
     def _words(self, size: int, kind: DType) -> Callable[[Element], Callable[[], Any]]:
-        """How to load the neighbours from an element on, in a type that holds them, as one word for each lane."""
+        """Return how to load the neighbours from an element on, in a type that holds them, as one word per lane."""
 
         def prepared(element: Element) -> Callable[[], Any]:
             address = self.memory.address(_array(element), element.index, _inside(element))
@@ -185,7 +185,7 @@ class Groups:
 
 
 def _rows(products: list[tuple[Element, Element]], size: int) -> list[list[tuple[Element, Element]]]:
-    """Products whose factors both lie beside those of the product before, in rows of up to so many."""
+    """Return rows of up to `size` products whose factors both lie beside those of the product before."""
     rows: list[list[tuple[Element, Element]]] = []
     for product in products:
         last = rows[-1][-1] if rows and len(rows[-1]) < size else None
@@ -204,7 +204,7 @@ def _is_stored(element: Read) -> bool:
 
 
 def _holds(kinds: tuple[DType, DType], elements: tuple[Element, Element]) -> bool:
-    """Whether types hold all numbers of others."""
+    """Return whether types hold all numbers of others."""
     return all(np.can_cast(element.dtype.numpy, kind.numpy) for kind, element in zip(kinds, elements, strict=True))
 
 
@@ -217,7 +217,7 @@ def _inside(element: Element) -> Inside:
 
 
 def _products(value: Expression) -> tuple[list[tuple[Expression, Expression]], bool]:
-    """The factors of all terms of a sum of products, in order, and whether pairs of them are added up in 16 bits.
+    """Return the factors of all terms of a sum of products, in order, and whether pairs are added up in 16 bits.
 
     Nothing if it is something else.
     """
@@ -235,7 +235,7 @@ def _is(value: Expression, name: str) -> TypeGuard[Apply]:
 
 
 def _terms(value: Expression) -> list[Expression]:
-    """The terms of a sum, in order."""
+    """Return the terms of a sum, in order."""
     terms: list[Expression] = []
     while _is(value, "add"):
         value, last = value.arguments

@@ -30,7 +30,7 @@ class Indices:
         self.trouble, self.value = trouble, value
 
     def index(self, index: Index) -> Any:
-        """An index: a number, or one per lane."""
+        """Return an index: a number, or one per lane."""
         variables = index.variables
         step = self.scopes.step(index)
         if step:  # the number of lane 0, and what the others are further
@@ -73,7 +73,7 @@ class Indices:
         return compute
 
     def _atom(self, atom: Atom) -> Any:
-        """The value of an atom: a Python number if it is known."""
+        """Return the value of an atom: a Python number if it is known."""
         if isinstance(atom, Variable):
             if atom in self.scopes.constants:
                 return self.scopes.constants[atom]
@@ -99,7 +99,7 @@ class Indices:
         return PRIMITIVES[name](self.builder, int64, below, divisor)
 
     def _looked(self, atom: Looked) -> Any:
-        """An index from data: negative ones count from the end, and none leads outside."""
+        """Return an index from data: negative ones count from the end, and none leads outside."""
         value = self.value(atom.value)
         variables, arrays = self.scopes.facts(atom.value)
         masked = self.scopes.mask_key if self.scopes.lane in variables else None
@@ -119,7 +119,7 @@ class Indices:
         return builder.select(builder.icmp_signed("<", place, zero), zero, place)
 
     def _note_trouble(self, outside: Any) -> None:
-        """Remember that an index was out of range, in the word after the last buffer."""
+        """Record that an index was out of range, in the word after the last buffer."""
         if isinstance(outside.type, ir.VectorType):
             if self.scopes.mask is not None:
                 outside = self.builder.and_(outside, self.scopes.mask)

@@ -58,13 +58,13 @@ class Memory:
         self.starts: dict[int | Local, Any] = {}
 
     def dtype(self, array: int | Local) -> DType:
-        """The type of an array's elements."""
+        """Return the type of an array's elements."""
         return array.dtype if isinstance(array, Local) else self.buffers[array].dtype
 
     def address(
         self, array: int | Local, index: Index, inside: Inside = ALWAYS, instead: Callable[[int], Any] | None = None
     ) -> Any:
-        """The address of an element, in lane 0: what changes with inner loops is added to what does not.
+        """Return the address of an element in lane 0: its part that varies with inner loops is added to the rest.
 
         Where conditions do not hold it is that of another element, one that is there: of the array's beginning, or of
         the beginning of an array of so many elements `instead`.
@@ -114,17 +114,17 @@ class Memory:
         return pointer
 
     def size(self, array: int | Local) -> int:
-        """The elements of an array."""
+        """Return the elements of an array."""
         return array.size if isinstance(array, Local) else math.prod(self.buffers[array].shape)
 
     def reading(self, element: Load | Read) -> Callable[[], Any]:
-        """How to read an element, or one per lane."""
+        """Return how to read an element, or one per lane."""
         array = element.local if isinstance(element, Read) else element.buffer
         inside = element.inside if isinstance(element, Load) else ALWAYS
         return self._loading(array, element.index, inside, element.dtype)
 
     def reading_run(self, element: Load, inside: Inside, elsewhere: int) -> Callable[[], Any] | None:
-        """How to read neighbours that are there or not all together, as a run of channels of an image is.
+        """Return how to read neighbours all present or all absent, as a run of channels of an image is.
 
         Elsewhere they are a number: a constant vector of it is read in their place, which needs neither a mask nor a
         branch. None if some may be there and others not, or if they are no bytes.
@@ -147,7 +147,7 @@ class Memory:
         return lambda: load(self.builder, address, vector)
 
     def _repeated(self, kind: Any, number: int, count: int) -> Any:
-        """A constant array of one number."""
+        """Return a constant array of one number."""
         module, name = self.scopes.function.module, f"repeated.{number}.{count}"
         found = module.globals.get(name)
         if found is None:
@@ -158,7 +158,7 @@ class Memory:
         return found
 
     def _loading(self, array: int | Local, index: Index, inside: Inside, dtype: Any) -> Callable[[], Any]:
-        """How to load one element, or one per lane, without touching memory that is not there."""
+        """Return how to load one element, or one per lane, without touching memory outside the array."""
         kind, step = stored_type(dtype, self.scopes.target), self.scopes.step(index)
         if step is None and (runs := self.runs.of_access(index)):
             parts = [self._loading(array, at, Inside((*inside.bounds, *lanes.bounds)), dtype) for at, lanes in runs]
@@ -205,7 +205,7 @@ class Memory:
         return read
 
     def _in_any_lane(self, array: int | Local, index: Index, inside: Inside) -> Inside:
-        """Conditions without which others hold in no lane, if the element may then be far from the array.
+        """Return conditions without which others hold in no lane, if the element may then be far from the array.
 
         To look for memory that is on no page takes a processor long, even if all lanes are left out.
         """
@@ -221,7 +221,7 @@ class Memory:
         return found
 
     def _repetitions(self, index: Index) -> int:
-        """In how many lanes the same element is read, if it is the next element after that; 0 if it is not so."""
+        """Return in how many lanes an element is read before the next element is; 0 if reads are not so."""
         assert self.scopes.lane is not None
         varying = [(atom, factor) for atom, factor in index.terms if self.scopes.varies_by_lane(Index(((atom, 1),)))]
         if len(varying) != 1 or varying[0][1] != 1 or not isinstance(varying[0][0], Quotient):

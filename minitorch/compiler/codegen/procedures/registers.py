@@ -24,14 +24,14 @@ class Registers:
         self.values: dict[tuple[Local, int], Any] = {}
 
     def carried(self, block: Block) -> list[tuple[Local, int]]:
-        """The registers that a block changes, but for those that it has for itself."""
+        """Return the registers that a block changes, but for those that it has for itself."""
         if not any(isinstance(each, Local) and each.place is Place.REGISTERS for each in arrays_written(block)):
             return []
         own = {each.local for each in statements(block) if isinstance(each, Allocate)}
         return [key for key in dict.fromkeys(self._assigned(block, own)) if key in self.values]
 
     def _assigned(self, block: Block, own: set[Local]) -> Iterator[tuple[Local, int]]:
-        """The registers that a block stores to, but for some of its own."""
+        """Yield the registers that a block stores to, but for some of its own."""
         for each in block:
             match each:
                 case For() if each.kind is Kind.UNROLLED:
@@ -48,7 +48,7 @@ class Registers:
                         yield each.array, self.number(each.index)
 
     def number(self, index: Index) -> int:
-        """An index of a register in lane 0, which is known."""
+        """Return an index of a register in lane 0, which is known."""
         total = index.constant
         for atom, factor in index.terms:
             if isinstance(atom, Variable):
@@ -73,7 +73,7 @@ class Registers:
         self.scopes.versions[local] = self.scopes.versions.get(local, 0) + 1
 
     def read(self, local: Local, index: Index) -> Any:
-        """An element, or a vector of neighbours; of a square that was stored row by row, a column."""
+        """Read an element, or a vector of neighbours; of a square that was stored row by row, a column."""
         number, step = self.number(index), self.scopes.step(index)
         if self.scopes.lane is None or step in (0, 1):
             return self.values[local, number]
@@ -89,7 +89,7 @@ class Registers:
         return self.scopes.once(("columns", local, self.scopes.versions.get(local, 0)), depth, columns)[number]
 
     def _permuted(self, local: Local, index: Index) -> Any:
-        """Elements of several registers, in the order in which lanes ask for them."""
+        """Return elements of several registers, in the order in which lanes need them."""
         assert self.scopes.lane is not None
         lane, order = self.scopes.lane, []
         for number in range(lane.extent):
@@ -114,7 +114,7 @@ class Registers:
 
 
 def _unit(order: list[int]) -> int:
-    """How many neighbours stay beside each other in all of an order."""
+    """Return how many neighbours stay beside each other in all of an order."""
     unit = 1
     while 2 * unit <= len(order) and all(
         place % (2 * unit) == 0 and order[at : at + 2 * unit] == list(range(place, place + 2 * unit))

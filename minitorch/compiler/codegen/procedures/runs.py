@@ -35,21 +35,21 @@ class Runs:
         self.scopes, self.indices, self.builder = scopes, indices, scopes.builder
 
     def of_access(self, index: Index, most: int = MOST_STEP) -> list[tuple[Index, Inside]]:
-        """An access to neighbours in several runs, as one for each run that lanes may be in, and which lanes are.
+        """Return an access to neighbours in several runs as one for each run that lanes may be in, and which lanes are.
 
         Args:
             index: of the element.
             most: how far apart neighbours in memory may be.
 
         Returns:
-            Nothing if there are no such runs, or too many of them.
+            Nothing without such runs, or with too many of them.
         """
         found = self.of([index])
         is_near = all(0 < abs(self.scopes.step(at) or 0) <= most for (at,), _ in found)
         return [(at, lanes) for (at,), lanes in found] if is_near else []
 
     def of(self, indices: list[Index]) -> list[tuple[list[Index], Inside]]:
-        """Indices in each run that lanes may be in, and the condition on lanes to be in it; nothing if too many."""
+        """Return indices in each run that lanes may be in, and the condition to be in it; nothing if too many."""
         assert self.scopes.lane is not None
         divided = [atom for each in indices for atom in self._divisions(each)]
         if not divided:
@@ -92,14 +92,14 @@ class Runs:
         return found
 
     def _divisions(self, index: Index) -> Iterator[Quotient | Remainder]:
-        """The innermost quotients and remainders in an index that differ between lanes."""
+        """Yield the innermost quotients and remainders in an index that differ between lanes."""
         for atom, _ in index.terms:
             if isinstance(atom, (Quotient, Remainder)) and self.scopes.varies_by_lane(atom.index):
                 inner = list(self._divisions(atom.index))
                 yield from inner or [atom]
 
     def _within_run(self, index: Index, whole: Index, length: int, row: Index, column: Index) -> Index:
-        """An index where a number is an element of a known row."""
+        """Return an index where a number is an element of a known row."""
         found = Index((), index.constant)
         for atom, factor in index.terms:
             place = Index(((atom, 1),))

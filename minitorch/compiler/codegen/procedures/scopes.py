@@ -30,7 +30,7 @@ class Scope:
     """A region of code: a loop's body, a guard's, or the whole function.
 
     Attributes:
-        entry: the block that the region is entered from, which ends in a branch; None if it has no blocks of its own.
+        entry: the block that the region is entered from, which ends in a branch; None if it has no blocks.
         is_guard: whether it may not be entered.
         known: the values that were computed for it, by what they are of.
     """
@@ -41,7 +41,7 @@ class Scope:
 
 
 class Scopes:
-    """The scopes that are open where code is emitted, and the values that are known in them.
+    """The scopes that are open during emission, and the values that are known in them.
 
     Attributes:
         function: the function that is emitted.
@@ -56,7 +56,7 @@ class Scopes:
         mask: the lanes in which statements run, if not in all.
         mask_key: the number of the mask.
         mask_keys: the numbers of all masks, by their conditions and the masks that they are within.
-        masked: the conditions that the mask stands for.
+        masked: the conditions of the mask.
         register_depths: of the scope in which each register of an array has its value.
         versions: how often an array was stored to.
         written: the arrays that the procedure stores to.
@@ -90,12 +90,12 @@ class Scopes:
             self.versions[array] = self.versions.get(array, 0) + 1
 
     def facts(self, expression: Expression) -> tuple[frozenset[Variable], frozenset[int | Local]]:
-        """The loop variables that a value depends on, and the arrays that it reads, with `TROUBLE` if indices are."""
+        """Return the loop variables that a value depends on, and the arrays it reads, with `TROUBLE` if indices are."""
         arrays = expression.reads
         return expression.variables, arrays | {TROUBLE} if expression.looks_up else arrays
 
     def depth(self, variables: frozenset[Variable], arrays: frozenset[int | Local] = frozenset()) -> int:
-        """The outermost scope in which a value that depends on these is known."""
+        """Return the outermost scope in which a value that depends on these is known."""
         depth = 0
         for each in variables:
             if each not in self.constants:
@@ -111,7 +111,7 @@ class Scopes:
         return self.within_guards(depth)
 
     def key_of(self, variables: frozenset[Variable], arrays: frozenset[int | Local] = frozenset()) -> Any:
-        """The numbers of loops that are written out, and how often the arrays were stored to."""
+        """Return the numbers of unrolled loops, and how often the arrays were stored to."""
         constants = self.constants
         unrolled = frozenset([(each, constants[each]) for each in variables if each in constants])
         if not arrays:
@@ -119,7 +119,7 @@ class Scopes:
         return unrolled, frozenset([(array, self.versions.get(array, 0)) for array in arrays & self.written])
 
     def _computed_at(self, depth: int, compute: Callable[[], Any]) -> Any:
-        """A value that is emitted into an outer scope: before the branch into the first region within it."""
+        """Emit a value into an outer scope: before the branch into the first region within it."""
         entry = next((scope.entry for scope in self.open[depth + 1 :] if scope.entry is not None), None)
         if entry is None:
             return compute()
@@ -132,13 +132,13 @@ class Scopes:
         branch.parent = last
         last.instructions.append(branch)
         last.terminator = branch
-        if last is not entry:  # what was emitted has blocks of its own
+        if last is not entry:  # the emitted code has its own blocks
             self._entered_from(last, entry, branch)
         self.builder.position_at_end(here)
         return value
 
     def _entered_from(self, new: Any, old: Any, branch: Any) -> None:
-        """Have a branch stand in another block than before."""
+        """Move a branch to another block."""
         for scope in self.open:
             scope.entry = new if scope.entry is old else scope.entry
         for target in branch.operands:
@@ -147,12 +147,12 @@ class Scopes:
                     each.incomings = [(value, new if block is old else block) for value, block in each.incomings]
 
     def find(self, key: Any, depth: int) -> Any:
-        """A value that is known in the scope of some depth; None if it is not."""
+        """Return a value that is known in the scope of some depth; None if it is not."""
         found = self.known.get(key)
         return found[1] if found is not None and found[0] <= depth else None
 
     def once(self, key: Any, depth: int, compute: Callable[[], Any]) -> Any:
-        """A value that is computed in the scope of some depth, or was there."""
+        """Return a value computed in the scope of some depth, or known there."""
         found = self.find(key, depth)
         if found is not None:
             return found
@@ -170,7 +170,7 @@ class Scopes:
         return scope
 
     def shared(self, form: Any, expression: Any, prepared: Callable[[Any], Callable[[], Any]]) -> Any:
-        """A form of an expression: computed in the outermost scope in which that can be done, or known there."""
+        """Return a form of an expression: computed in the outermost scope possible, or known there."""
         variables, arrays = self.facts(expression)
         depth = self.depth(variables, arrays)
         masked = self.mask_key if arrays and self.lane in variables else None
@@ -181,23 +181,23 @@ class Scopes:
         return self.once(key, depth, prepared(expression)) if found is None else found
 
     def alike(self, *values: Any) -> list[Any]:
-        """All values in every lane, if one of them differs between lanes."""
+        """Return all values in every lane, if one of them differs between lanes."""
         vectors = any(isinstance(value.type, ir.VectorType) for value in values)
         return [self.vector(value) for value in values] if vectors else list(values)
 
     def vector(self, value: Any) -> Any:
-        """A value in every lane."""
+        """Return a value in every lane."""
         if isinstance(value.type, ir.VectorType):
             return value
         assert self.lane is not None
         return broadcast(self.builder, value, self.lane.extent)
 
     def varies_by_lane(self, index: Index) -> bool:
-        """Whether an index differs between lanes."""
+        """Return whether an index differs between lanes."""
         return self.lane is not None and index.depends_on(self.lane)
 
     def step(self, index: Index) -> int | None:
-        """By how much an index grows from lane to lane; None if by different amounts."""
+        """Return by how much an index grows from lane to lane; None if by different amounts."""
         if self.lane is None:
             return 0
         for atom, _ in index.terms:
@@ -206,13 +206,13 @@ class Scopes:
         return index.coefficient(self.lane)
 
     def depth_of_atom(self, atom: Atom) -> int:
-        """The outermost scope in which an atom is known."""
+        """Return the outermost scope in which an atom is known."""
         if isinstance(atom, Variable):
             return 0 if atom in self.constants else self.depths.get(atom, 0)
         return self.depth_of(Index(((atom, 1),)))
 
     def depth_of(self, index: Index) -> int:
-        """The outermost scope in which an index is known; one that is data is not looked up before a guard."""
+        """Return the outermost scope in which an index is known; one that is data is not looked up before a guard."""
         if not index.is_data:
             return self.depth(index.variables)
         if self.mask_key is not None and self.lane in index.variables:
@@ -220,11 +220,11 @@ class Scopes:
         return self.within_guards(self.depth(index.variables, self.arrays(index)))
 
     def within_guards(self, depth: int) -> int:
-        """The outermost scope from one on that no guard is inside of."""
+        """Return the outermost scope from one on that no guard is inside of."""
         return max(depth, next((at for at in range(self.innermost, depth, -1) if self.open[at].is_guard), 0))
 
     def arrays(self, index: Index) -> frozenset[int | Local]:
-        """The arrays that an index is read from."""
+        """Return the arrays that an index is read from."""
         found: frozenset[int | Local] = frozenset()
         for atom, _ in index.terms:
             if not isinstance(atom, Variable):
@@ -232,11 +232,11 @@ class Scopes:
         return found
 
     def without_lane(self, index: Index) -> Index:
-        """An index without what it grows by from lane to lane."""
+        """Return an index without its growth from lane to lane."""
         return Index(tuple(term for term in index.terms if term[0] != self.lane), index.constant)
 
     def known_from(self, bounds: Sequence[Bound]) -> tuple[int, Any]:
-        """The outermost scope in which conditions are known, and what tells them from the same ones elsewhere."""
+        """Return the outermost scope in which conditions are known, and a key that sets them apart elsewhere."""
         indices = [index for _, index, _ in bounds]
         variables = frozenset[Variable]().union(*(index.variables for index in indices))
         arrays = frozenset[int | Local]().union(*map(self.arrays, indices))

@@ -46,7 +46,7 @@ class Stores:
         }
 
     def interleaved(self, block: Block) -> int:
-        """How many stores from the first on write all between one lane's element and the next one's; at least 1."""
+        """Return how many stores fill all between one lane's element and the next one's; at least 1."""
         first = block[0]
         if self.scopes.lane is None or not isinstance(first, Store) or isinstance(first.array, Local):
             return 1
@@ -57,7 +57,7 @@ class Stores:
         return count if 1 < count <= MOST_STEP and found == wanted and lanes_in_use(self.scopes.mask, 1) else 1
 
     def store_together(self, stores: list[Store]) -> None:
-        """Stores that fill what is between the lanes of the first."""
+        """Emit stores that fill the places between the lanes of the first."""
         assert isinstance(stores[0].array, int) and self.scopes.lane is not None
         array, dtype = stores[0].array, self.memory.dtype(stores[0].array)
         values = [
@@ -68,7 +68,7 @@ class Stores:
         store_interleaved(self.builder, first, values, lanes_in_use(self.scopes.mask, self.scopes.lane.extent))
 
     def store(self, each: Store) -> None:
-        """``array[index] = value``."""
+        """Emit ``array[index] = value``."""
         dtype = self.memory.dtype(each.array)
         if isinstance(each.value, (Load, Read)) and each.value.dtype is dtype:
             stored = self.expressions.element(each.value)
@@ -83,9 +83,9 @@ class Stores:
             self._put(each.array, each.index, stored)
 
     def _offset_to_stream(self, array: int) -> Any:
-        """The offset of an address from a multiple of a vector's size at which the vector goes past the caches.
+        """Return the offset of an address from a multiple of a vector's size at which the vector goes past the caches.
 
-        There is none if the kernel reads the array, under any number: it is in the caches already.
+        It is -1 if the kernel reads the array, under any number: the array is in the caches already.
         """
 
         def offset() -> Any:
@@ -105,7 +105,7 @@ class Stores:
             self.memory.write(array, index, stored)
 
     def accumulate(self, each: Accumulate) -> None:
-        """``array[index] = array[index] op value``."""
+        """Emit ``array[index] = array[index] op value``."""
         dtype = self.memory.dtype(each.array)
         across = self.scopes.lane is not None and not each.index.depends_on(self.scopes.lane)
         current = (
@@ -147,7 +147,7 @@ class Stores:
         self._put(each.array, each.index, before_store(self.builder, new, dtype))
 
     def _across(self, reduction: str, dtype: Any, total: Any) -> Any:
-        """The lanes of a vector combined into one number: halves onto halves."""
+        """Combine the lanes of a vector into one number: halves onto halves."""
         width = total.type.count
         while width > 1:
             width //= 2
