@@ -41,7 +41,7 @@ def by_machine(kernel: Kernel, known: Known) -> None:
     """Run a kernel's machine code on the caller's thread.
 
     Raises:
-        IndexError: if it is asked for an index that is not there.
+        IndexError: if an index is out of range.
         OutOfBoundsError: if it writes outside of its arrays.
     """
     guards = Guards()
@@ -65,7 +65,7 @@ def by_machine(kernel: Kernel, known: Known) -> None:
 
 
 def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
-    """A call of a kernel, on the threads that kernels run on.
+    """Return a call of a kernel, on the threads that kernels run on.
 
     Args:
         kernel: made of loops.
@@ -129,7 +129,7 @@ def _prepare(kernel: Kernel, known: Known, guards: Guards) -> bool:
 
 
 def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
-    """A value in memory, or a view of one."""
+    """Return a value in memory, or a view of one."""
     chain = []
     while node not in known:
         chain.append(node)
@@ -141,7 +141,7 @@ def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
 
 
 def given(graph: Graph, arrays: Sequence[Array]) -> Known:
-    """The values known before the run: inputs, and array constants."""
+    """Return the values known before the run: inputs, and array constants."""
     known = {node: np.asarray(array, order="C") for node, array in zip(graph.inputs, arrays, strict=True)}
     constants = (node for node in graph.nodes if is_stored_already(node))
     return known | {node: np.asarray(node.params["value"].array, order="C") for node in constants}
@@ -183,12 +183,12 @@ def replayed(
 
 
 def places(graph: Graph) -> dict[Node, int]:
-    """The place of each node in its program."""
+    """Return the place of each node in its program."""
     return {node: place for place, node in enumerate(graph.nodes)}
 
 
 def without(known: Mapping[Node, Array], nodes: Container[Node]) -> Known:
-    """The values of the other nodes."""
+    """Return the values of the other nodes."""
     return {node: array for node, array in known.items() if node not in nodes}
 
 

@@ -146,7 +146,7 @@ PROTOTYPES = {
 
 
 def text() -> str:
-    """The module, for this host."""
+    """Return the module, for this host."""
     pause = PAUSE.get(host().architecture, "")
     name = pause.split("(")[0]
     texts = {

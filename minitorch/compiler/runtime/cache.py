@@ -29,7 +29,7 @@ from ..codegen import machine
 from ..codegen.host import host
 
 MAGIC = b"minitorch object code 1\n"  # the number is the format's
-HEADER = struct.Struct(f"<{len(MAGIC)}s32sQ32s")  # magic, key, length, SHA-256 of what follows
+HEADER = struct.Struct(f"<{len(MAGIC)}s32sQ32s")  # magic, key, length, SHA-256 of the code after it
 NAME = re.compile(r"[0-9a-f]{64}\.o(\.[0-9a-z_]+\.tmp)?")  # the cache's own files, which it may remove
 
 LIMIT = 256 << 20  # bytes on disk; raising it keeps more kernels
@@ -45,7 +45,7 @@ OWNED = hasattr(os, "geteuid")  # elsewhere the user's folders are protected by 
 
 
 def default_folder() -> Path:
-    """Where entries live: ``MINITORCH_CACHE_DIR``, or a folder in the user's cache folder."""
+    """Return the folder of entries: ``MINITORCH_CACHE_DIR``, or a folder in the user's cache folder."""
     if chosen := os.environ.get("MINITORCH_CACHE_DIR"):
         return Path(chosen).expanduser()
     home = Path(os.path.expanduser("~"))
@@ -55,7 +55,7 @@ def default_folder() -> Path:
 
 
 def key(text: str, level: int = 0) -> bytes:
-    """A digest of all that the machine code for `text` depends on."""
+    """Return a digest of all that the machine code for `text` depends on."""
     from ... import __version__
 
     target = host()
@@ -96,7 +96,7 @@ class DiskCache:
         self._bytes: int | None = None  # on disk, as far as this process knows
 
     def get(self, key: bytes) -> bytes | None:
-        """The code under that key, or None unless it is exactly as it was written."""
+        """Return the code under that key, or None unless it is exactly as it was written."""
         content = self._read(key) if self._ready(create=False) else None
         self._count("misses" if content is None else "hits")
         return content
@@ -111,7 +111,7 @@ class DiskCache:
             descriptor, temporary = tempfile.mkstemp(prefix=f"{key.hex()}.o.", suffix=".tmp", dir=self.folder)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(header + code)
-            os.replace(temporary, self._path(key))  # at once: a reader sees the whole file or none
+            os.replace(temporary, self._path(key))  # atomic: a reader sees the whole file or no file
         except OSError:
             self._count("errors")
             if temporary is not None:
@@ -131,7 +131,7 @@ class DiskCache:
         return removed
 
     def statistics(self) -> dict[str, int]:
-        """Counts of this process's accesses, and the number of ``entries`` and ``bytes`` in the cache."""
+        """Return counts of this process's accesses, and the number of ``entries`` and ``bytes`` in the cache."""
         sizes = []
         for file in self._files() if self._ready(create=False) else ():
             with contextlib.suppress(OSError):  # another process has removed it
@@ -141,7 +141,7 @@ class DiskCache:
     # --- the folder ---
 
     def _ready(self, create: bool) -> bool:
-        """Whether the folder exists and is private. Warns once if it is not private."""
+        """Return whether the folder exists and is private. Warn once if it is not private."""
         with self._lock:
             if self._usable is None:
                 try:
@@ -236,7 +236,7 @@ def _on_disk(size: int) -> int:
 
 
 def _not_private(status: os.stat_result) -> str:
-    """The fault of a file or folder that others could write; empty if there is none."""
+    """Return the fault of a file or folder that others could write; empty if there is none."""
     if not OWNED:
         return ""
     if status.st_uid != os.geteuid():
@@ -253,12 +253,12 @@ def _disk(folder: Path) -> DiskCache:
 
 
 def disk() -> DiskCache:
-    """The disk cache of this environment."""
+    """Return the disk cache of this environment."""
     return _disk(default_folder())
 
 
 def objects(texts: Iterable[str], level: int = 0) -> list[bytes]:
-    """Object code for each text: from the disk, or compiled in parallel, each text once, and stored."""
+    """Return object code for each text: from the disk, or compiled in parallel, each text once, and stored."""
     keys: list[bytes] = []
     known: dict[bytes, bytes | None] = {}
 
@@ -281,7 +281,7 @@ _loaded: WeakValueDictionary[tuple[bytes, tuple[str, ...]], machine.Library] = W
 
 
 def libraries(texts: Iterable[str], *names: str, level: int = 0) -> list[machine.Library]:
-    """The functions `names` of each text, compiled only if neither this process nor the disk has them.
+    """Return the functions `names` of each text, compiled only if neither this process nor the disk has them.
 
     Equal texts share one library, for as long as it is referenced. Texts that are still being made are compiled one by
     one as they come.
@@ -323,5 +323,5 @@ ACTIONS: dict[str, Callable[[], str]] = {
 
 
 def cache_command(options: Namespace) -> None:
-    """``python -m minitorch cache clear|info``: `options.action` is a key of `ACTIONS`."""
+    """Run ``python -m minitorch cache clear|info``: `options.action` is a key of `ACTIONS`."""
     print(ACTIONS[options.action]())

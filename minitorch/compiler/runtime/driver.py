@@ -194,7 +194,7 @@ QUICK = ctypes.PYFUNCTYPE(_INT, _POINTER)
 
 
 def text(data: int, flags: int) -> str:
-    """The module, for arrays that have their address and their flags at these places."""
+    """Return the module, for arrays that have their address and their flags at these places."""
     numbers = {
         "DATA": data,
         "FLAGS": flags,
@@ -228,12 +228,12 @@ class Descriptions:
 
 
 def _handles(arrays: Iterable[Array]) -> Iterable[int]:
-    """Arrays for `look`: the addresses of NumPy's own objects."""
+    """Return arrays for `look`: the addresses of NumPy's own objects."""
     return map(id, arrays)
 
 
 def _looks_right(array: Array) -> bool:
-    """Whether a NumPy object has the fields that `look` reads."""
+    """Return whether a NumPy object has the fields that `look` reads."""
     found = ctypes.c_void_p.from_address(id(array) + DATA).value
     flags = ctypes.c_int.from_address(id(array) + FLAGS).value
     right = array.flags.c_contiguous * CONTIGUOUS | array.flags.writeable * WRITEABLE
@@ -263,5 +263,5 @@ class Driver:
 
 @cache
 def driver() -> Driver:
-    """The driver of this process."""
+    """Return the driver of this process."""
     return Driver(DATA, FLAGS) if NATURAL else Driver(_Description.data.offset, _Description.flags.offset)

@@ -42,7 +42,7 @@ class Filled:
 
     Args:
         kernel: made of loops.
-        buffers: the addresses of its buffers; those of what is no constant are not read.
+        buffers: the addresses of its buffers; only those of constants are read.
 
     Attributes:
         addresses: of the arrays, in the order in which the kernel expects them.

@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def main_memory() -> int:
-    """Bytes of main memory that this process may use; 0 where the system does not say.
+    """Return the bytes of main memory that this process may use; 0 where the system does not say.
 
     Example:
         >>> main_memory() >= 0
@@ -46,7 +46,7 @@ def main_memory() -> int:
 
 
 def _round(size: int) -> int:
-    """The size of the block for an allocation: whole pages, and few different sizes; at most an eighth is lost."""
+    """Round an allocation to its block's size: whole pages, and few different sizes; at most an eighth is lost."""
     return aligned(size, max(mmap.PAGESIZE, 1 << max(0, size.bit_length() - 4)))
 
 
@@ -111,7 +111,7 @@ class Pool:
         return self._size()
 
     def take(self, size: int) -> Block:
-        """A block of at least `size` bytes, for the caller alone until it is given back."""
+        """Take a block of at least `size` bytes, for the caller alone until it is given back."""
         size = _round(max(size, 1))
         blocks = self._blocks(size)
         self._free.move_to_end(size)
@@ -126,7 +126,7 @@ class Pool:
         self._blocks(block.size).append(block)
 
     def _blocks(self, size: int) -> deque[Block]:
-        """The free blocks of a size. Beyond the limit, the oldest is returned to the system."""
+        """Return the free blocks of a size. Beyond the limit, the oldest is returned to the system."""
         found = self._free.get(size)
         return self._free.setdefault(size, deque(maxlen=self.limit // size)) if found is None else found
 
@@ -146,7 +146,7 @@ class Pool:
         self._drop(0)
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
-        """An array with undefined contents, as `np.empty`; its memory returns when the last view of it is freed.
+        """Return an array with undefined contents, as `np.empty`; its memory returns when its last view is freed.
 
         Large ones are aligned to 64 bytes.
         """
@@ -184,7 +184,7 @@ class Guards:
         self._zones: list[tuple[Array, Array]] = []
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
-        """A new array, aligned like the pool's."""
+        """Return a new array, aligned like the pool's."""
         size = prod(shape) * np.dtype(dtype).itemsize
         memory = np.full(size + 2 * GUARD + ALIGNMENT, 0xFF, np.uint8)
         begin = GUARD + -_portable_address(memory) % ALIGNMENT
@@ -192,7 +192,7 @@ class Guards:
         return memory[begin : begin + size].view(dtype).reshape(shape)
 
     def copy(self, array: Array) -> Array:
-        """A copy of an array; one that is not contiguous has no guard zones."""
+        """Return a copy of an array; one that is not contiguous has no guard zones."""
         if not array.flags.c_contiguous:
             return np.array(array, order="K")
         result = self.array(array.shape, array.dtype)
@@ -200,7 +200,7 @@ class Guards:
         return result
 
     def broken(self) -> bool:
-        """Whether something was written outside of the arrays."""
+        """Return whether memory outside of the arrays was written."""
         return any(not (zone == 0xFF).all() for zones in self._zones for zone in zones)
 
 

@@ -45,7 +45,7 @@ class CallMemory:
         written: the outputs that have arrays of their own; not those that are written over an input.
 
     Attributes:
-        arrays: how many arrays there are when a call begins: inputs, outputs, the arena.
+        arrays: the number of arrays when a call begins: inputs, outputs, the arena.
         count: of all places.
         flags: the NumPy flags that each of the arrays must have.
         new: makes the arena.
@@ -70,18 +70,18 @@ class CallMemory:
                 self.count += 1
 
     def where(self, node: Node) -> tuple[int, int]:
-        """The place and the offset; of a constant its address, which is an offset from place 0."""
+        """Return the place and the offset; of a constant its address, which is an offset from place 0."""
         if node not in self._where:
             array = self.constants[node] = np.ascontiguousarray(node.params["value"].array)
             self._where[node] = (0, address(array))
         return self._where[node]
 
     def make_arena(self) -> Array:
-        """Memory for the intermediate values of one call."""
+        """Return memory for the intermediate values of one call."""
         return self.new((self.arena_bytes + ALIGNMENT,), np.uint8) if self.arena_bytes else _NO_ARENA
 
     def memory(self, arrays: Sequence[Array]) -> Memory:
-        """The arrays of a call; its arena begins where native code expects it."""
+        """Return the arrays of a call; its arena begins where native code expects it."""
         memory: Memory = [None, *arrays, *[None] * (self.count - 1 - self.arrays)]
         begin = -address(memory[self.arena]) % ALIGNMENT if self.arena_bytes else 0
         if begin:
@@ -104,7 +104,7 @@ class Access:
         self.in_arena = self.place == call_memory.arena
 
     def of(self, memory: Memory) -> Array:
-        """The array."""
+        """Return the array."""
         if self.in_arena:
             array = np.ndarray(self.shape, self.dtype, memory[self.place], self.offset)
         else:
@@ -131,12 +131,12 @@ class KernelRun:
             raise self.out_of_range(trouble)
 
     def one_by_one(self) -> Iterator[tuple[Kernel, KernelRun]]:
-        """The kernels, each as a step of its own."""
+        """Yield the kernels as single steps."""
         for kernel, record in self._each:
             yield kernel, KernelRun([(kernel, record)])
 
     def out_of_range(self, number: int) -> IndexError:
-        """The error for one of the kernels, counted from 1."""
+        """Return the error for one of the kernels, counted from 1."""
         return out_of_range(self.kernels[number - 1])
 
 
@@ -179,7 +179,7 @@ class Call:
 
 
 def out_of_range(kernel: Kernel) -> IndexError:
-    """The error for a kernel that read an index out of range."""
+    """Return the error for a kernel that read an index out of range."""
     gathers = [node for node in kernel.nodes if node.primitive.name == "gather"]
     where = ", ".join(dict.fromkeys(str(node.source) for node in gathers))
     shapes = ", ".join(dict.fromkeys(str(node.inputs[0].spec) for node in gathers))
@@ -255,6 +255,6 @@ def _kind(kernel: Kernel) -> type[KernelRun] | type[Shared] | type[Call]:
 
 
 def _places_of(kernel: Kernel, call_memory: CallMemory, kept: Container[Node]) -> list[int]:
-    """The places of library calls' results that a kernel reads or writes, without the kept ones."""
+    """Return the places of library calls' results that a kernel reads or writes, without the kept ones."""
     used = [node for node in (*kernel.reads, *kernel.writes) if node not in kept and not is_stored_already(node)]
     return [place for place, _ in map(call_memory.where, used) if place > call_memory.arena]

@@ -41,7 +41,7 @@ class Workers:
         self._forget()
 
     def _forget(self) -> None:
-        """The state of a new process, after a fork too: threads do not survive a fork, and a lock may be held."""
+        """Reset the state in a new process, also after a fork: threads do not survive it, and a lock may be held."""
         self._leading = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._asleep: deque[Any] = deque()  # locks that workers wait for
@@ -120,7 +120,7 @@ class Workers:
             bed = threading.Lock()
             bed.acquire()
             self._asleep.append(bed)
-            # Getting here took the GIL. Its holder may have posted a job, and found nobody to wake. A
+            # Getting here took the GIL. Its holder may have posted a job, and found no thread to wake. A
             # job that was announced before this round and has not come yet was interrupted, and never will.
             if self._job not in (announced, job) or self._stopped:
                 with contextlib.suppress(ValueError):
@@ -164,12 +164,12 @@ def _default() -> int:
     return max(1, int(text)) if text.isdecimal() else host().cores
 
 
-_current: list[Workers] = []  # one element, as soon as somebody asks
+_current: list[Workers] = []  # one element, from the first request on
 _changing = threading.Lock()
 
 
 def workers() -> Workers:
-    """The threads of this process."""
+    """Return the threads of this process."""
     with _changing:
         if not _current:
             _current.append(Workers(_default()))
@@ -177,9 +177,9 @@ def workers() -> Workers:
 
 
 def get_num_threads() -> int:
-    """How many threads a kernel may run on.
+    """Return how many threads a kernel may run on.
 
-    At first as many as there are cores that this process may use, or the environment variable
+    At first as many as the cores that this process may use, or the environment variable
     ``MINITORCH_NUM_THREADS``.
 
     Example:
@@ -231,7 +231,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def split(extent: int, parts: int, step: int = 1) -> list[tuple[int, int]]:
-    """The parts of ``range(extent)`` that `run` makes: consecutive, equal but for one step, all but the last whole.
+    """Return the parts of ``range(extent)`` that `run` makes: consecutive, equal up to a step, all but the last whole.
 
     Example:
         >>> split(100, parts=3, step=16)
