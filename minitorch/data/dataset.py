@@ -1,4 +1,4 @@
-"""Datasets: things with a length and numbered samples."""
+"""Datasets: objects with a length and numbered samples."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..tensor import Tensor
 
 
 class Dataset:
-    """The base class: define `__len__` and `__getitem__`.
+    """Base class of datasets: define `__len__` and `__getitem__`.
 
-    A dataset may also define ``batch(indices)``, which gives many samples at once, already collated, and which
+    A dataset may also define ``batch(indices)``, which returns many samples at once, already collated, and which
     `DataLoader` then uses.
 
     Example:
@@ -37,7 +37,7 @@ class Dataset:
 
 
 class TensorDataset(Dataset):
-    """Samples that are rows of tensors of one length.
+    """Dataset whose samples are the rows of tensors of one length.
 
     Example:
         >>> import minitorch as mt
@@ -59,12 +59,12 @@ class TensorDataset(Dataset):
         return tuple([tensor[index] for tensor in self.tensors])
 
     def batch(self, indices: Sequence[int]) -> tuple[Tensor, ...]:
-        """Many samples at once."""
+        """Return many samples at once."""
         return self[as_tensor(list(indices))]
 
 
 class Subset(Dataset):
-    """Some samples of another dataset.
+    """Subset of another dataset.
 
     Example:
         >>> import minitorch as mt
@@ -84,12 +84,12 @@ class Subset(Dataset):
 
 
 def random_split(dataset: Dataset, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset]:
-    """Subsets of given lengths, drawn at random; no sample is in two of them.
+    """Return subsets of given lengths, drawn at random and disjoint.
 
     Args:
-        dataset: what is divided.
+        dataset: the dataset to divide.
         lengths: numbers of samples, or fractions that add up to 1.
-        generator: where the random numbers come from.
+        generator: the source of the random numbers.
 
     Raises:
         ValueError: if the lengths do not add up to that of the dataset.
@@ -104,7 +104,7 @@ def random_split(dataset: Dataset, lengths: Sequence[int | float], generator: Ge
     counts = list(lengths)
     if any(isinstance(length, float) for length in lengths) and math.isclose(sum(lengths), 1):
         counts = [math.floor(total * length) for length in lengths]
-        for position in range(total - int(sum(counts))):  # what rounding left over, one by one
+        for position in range(total - int(sum(counts))):  # the remainder of rounding, one by one
             counts[position % len(counts)] += 1
     if sum(counts) != total or any(not isinstance(count, int) for count in counts):
         raise ValueError(f"the lengths {list(lengths)} do not add up to the {total} samples of the dataset, nor to 1")

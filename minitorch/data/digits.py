@@ -1,4 +1,4 @@
-"""The handwritten digits that scikit-learn brings along: 1797 images of 8 x 8 pixels, no download."""
+"""Handwritten digits included in scikit-learn: 1797 images of 8 x 8 pixels, no download."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEST_SAMPLES = 360  # a fifth
 
 
 def load_digits() -> tuple[Part, Part]:
-    """Images and labels of handwritten digits, for training and for testing; the division is always the same.
+    """Return images and labels of handwritten digits, for training and for testing; the split is always the same.
 
     Returns:
         ``(images, labels), (test_images, test_labels)``: float32 [n, 64] from 0 to 1, and int64 [n]; n is 1437 and 360.

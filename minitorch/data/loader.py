@@ -1,4 +1,4 @@
-"""`DataLoader`: batches of a dataset, in order or shuffled anew for every epoch, with a progress bar if wanted."""
+"""`DataLoader`: batches of a dataset, in order or shuffled for every epoch, with an optional progress bar."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .dataset import Dataset, Subset
 
 
 def default_collate(samples: Sequence[Any]) -> Any:
-    """Samples made one batch: numbers, arrays and tensors become a tensor with a dimension more.
+    """Return a batch of samples: numbers, arrays and tensors become a tensor with a dimension more.
 
     Tuples, lists and dicts of them become lists and dicts of batches; text stays a list.
 
@@ -46,15 +46,15 @@ def default_collate(samples: Sequence[Any]) -> Any:
 
 
 class DataLoader:
-    """Iterates over a dataset in batches; every `for` loop is one epoch.
+    """Iterator over a dataset in batches; every `for` loop is one epoch.
 
     Args:
-        dataset: anything with `__len__` and `__getitem__`.
+        dataset: any object with `__len__` and `__getitem__`.
         batch_size: samples per batch.
         shuffle: draw a new order for every epoch.
         drop_last: leave out a last batch that is not full.
         collate_fn: makes a batch of a list of samples; `default_collate` if left out.
-        generator: where the random order comes from; by default, what `minitorch.manual_seed` seeds.
+        generator: the source of the random order; by default, the one seeded by `minitorch.manual_seed`.
         progress: show a progress bar (needs tqdm).
 
     Example:
@@ -97,7 +97,7 @@ class DataLoader:
     def _batch(self, indices: Sequence[int]) -> Any:
         dataset: Any = self.dataset
         if self.collate_fn is None:
-            while isinstance(dataset, Subset):  # down to where the samples are
+            while isinstance(dataset, Subset):  # down to the dataset of the samples
                 dataset, indices = dataset.dataset, [dataset.indices[index] for index in indices]
             if hasattr(dataset, "batch"):
                 return dataset.batch(indices)

@@ -1,8 +1,8 @@
-"""Sentences of a small grammar: text for a language model, whose entropy is known. No download, no licence, no files.
+"""Sentences of a small grammar: text of known entropy for a language model. No download, no licence, no files.
 
 A rule is a tuple of alternatives, chosen with equal probability; a name in braces stands for another rule. No rule
-leads back to itself, so there are finitely many sentences, and each comes about in one way only. So the entropy can be
-computed, and a regular expression tells what is a sentence.
+leads back to itself, so there are finitely many sentences, and each has one derivation only. So the entropy can be
+computed, and a regular expression recognises the sentences.
 
 Subject and verb agree: in "the dog that the cats see sings" the dog decides how "sings" ends, across four words.
 """
@@ -33,7 +33,7 @@ NAME = re.compile(r"\{(.+?)\}")
 
 
 def load_sentences() -> tuple[str, str]:
-    """Text for training and text for testing, made by `GRAMMAR`; always the same.
+    """Return text for training and text for testing, made by `GRAMMAR`; always the same.
 
     Returns:
         32,655 and 6,640 characters: sentences that each end with a full stop and a space.
@@ -58,7 +58,7 @@ def load_sentences() -> tuple[str, str]:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether the grammar makes this sentence, without the space at its end.
+    """Return whether the grammar makes this sentence, without the space at its end.
 
     Example:
         >>> from minitorch.data import is_sentence
@@ -69,7 +69,7 @@ def is_sentence(text: str) -> bool:
 
 
 def sentence_entropy() -> float:
-    """The entropy of the text in nats per character: no model that only sees the past has a smaller loss on average.
+    """Return the entropy of the text in nats per character: the least mean loss of a model that only sees the past.
 
     It is the entropy of a sentence, divided by the mean number of its characters (Shannon, 1948).
 
@@ -84,7 +84,7 @@ def sentence_entropy() -> float:
 
 @cache
 def _pattern(name: str) -> str:
-    """The regular expression of a rule."""
+    """Return the regular expression of a rule."""
     parts = (re.split(r"\{(.+?)\}", each) for each in GRAMMAR[name])
     texts = ["".join(_pattern(p) if n % 2 else re.escape(p) for n, p in enumerate(each)) for each in parts]
     return f"(?:{'|'.join(dict.fromkeys(texts))})"
@@ -92,7 +92,7 @@ def _pattern(name: str) -> str:
 
 @cache
 def _of_rule(name: str) -> tuple[float, float]:
-    """Entropy in nats, and mean number of characters."""
+    """Return the entropy in nats, and the mean number of characters."""
     alternatives = GRAMMAR[name]
     entropy, length = 0.0, 0.0
     for text, count in Counter(alternatives).items():

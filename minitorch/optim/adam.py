@@ -1,4 +1,4 @@
-"""Adam and AdamW: steps of a size that does not depend on the size of the gradients."""
+"""Adam and AdamW: steps of a size independent of the size of the gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .optimizer import Optimizer
 class Adam(Optimizer):
     """Running means of the gradient and its square: ``p -= lr * mean / (sqrt(mean_of_squares) + eps)``.
 
-    From Kingma and Ba, arXiv:1412.6980. Both means start at zero, and are divided by what that costs them at first.
+    From Kingma and Ba, arXiv:1412.6980. Both means start at zero, and are divided by their bias towards it.
 
     Args:
         params: parameters, or groups of them.
@@ -74,11 +74,11 @@ class Adam(Optimizer):
         )
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        """The count of steps, for the corrections, and the two means."""
+        """Return the count of steps, for the corrections, and the two means."""
         return ("step", "exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group.uses("amsgrad") else ()))
 
     def update(self, group: ParamGroup, parameters: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
-        """One step."""
+        """Make one step."""
         numbers: dict[DType, list[Tensor]] = {}
         updated = []
         for p, g in zip(parameters, gradients, strict=True):
@@ -100,7 +100,7 @@ class Adam(Optimizer):
         return updated
 
     def _numbers(self, group: ParamGroup, p: Tensor) -> list[Tensor]:
-        """The factors that all parameters of a group share, computed once: in float64, rounded to the parameters' type.
+        """Return the factors shared by all parameters of a group, in float64, rounded to the parameters' type.
 
         The corrections of both means are put into the rate and eps (section 2 of the paper): with ``c = sqrt(1 -
         beta2**t)``, the step is ``lr * c / (1 - beta1**t) * mean / (sqrt(squares) + eps * c)``.

@@ -1,4 +1,4 @@
-"""`ParamGroup`: parameters that are updated alike, and the numbers that say how.
+"""`ParamGroup`: parameters that are updated alike, and their hyperparameters.
 
 A training step that was recorded once runs many times, while a schedule changes the learning rate. So every float among
 the hyperparameters is kept in a 0-dimensional tensor: a graph has it as an input, and ``group["lr"] = 0.01`` writes to
@@ -24,8 +24,8 @@ from ..tensor import Tensor
 class ParamGroup(MutableMapping[str, Any]):
     """A dict of ``"params"`` and hyperparameters, as PyTorch's; reading a float gives a Python float.
 
-    While a step is recorded, to be run later with another value, it gives the 0-dimensional tensor that holds it: what
-    an optimiser of one's own does with ``group["lr"]`` works in every mode.
+    While a step is recorded, to be run later with another value, it gives the 0-dimensional tensor that holds it: so an
+    optimiser of one's own may read ``group["lr"]`` in every mode.
 
     Args:
         values: the entries.
@@ -89,7 +89,7 @@ class ParamGroup(MutableMapping[str, Any]):
     # For optimisers ----------------------------------------------------------------------------------------
 
     def tensors(self, *names: str, dtype: DType) -> list[Tensor]:
-        """Hyperparameters as 0-dimensional tensors of a type, to compute with."""
+        """Return hyperparameters as 0-dimensional tensors of a type, to compute with."""
         found: list[Tensor] = []
         for name in names:
             value = self._values[name]
@@ -97,14 +97,14 @@ class ParamGroup(MutableMapping[str, Any]):
         return [to_dtype(tensor, dtype) for tensor in found]
 
     def uses(self, name: str) -> bool:
-        """Whether a flag is set, or a number not zero: a question whose answer shapes the update."""
+        """Return whether a flag is set, or a number not zero, where the answer shapes the update."""
         if _is_recorded():
             self._baked.add(name)
         value = self._values[name]
         return not self._zero[name] if isinstance(value, Tensor) else bool(value)
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse what cannot be set, before anything is.
+        """Refuse invalid values before any is set.
 
         Raises:
             TypeError: for a value of another kind.
@@ -137,7 +137,7 @@ class ParamGroup(MutableMapping[str, Any]):
             )
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The tensors that hold hyperparameters, with names for graph listings."""
+        """Yield the tensors that hold hyperparameters, with names for graph listings."""
         for name, value in self._values.items():
             if isinstance(value, Tensor):
                 yield name, value
@@ -147,7 +147,7 @@ class ParamGroup(MutableMapping[str, Any]):
 
 
 def nonnegative(what: str, value: Any) -> float:
-    """A hyperparameter that cannot be negative, as a float.
+    """Return a hyperparameter that cannot be negative, as a float.
 
     Raises:
         TypeError: if it is not a number.
@@ -160,7 +160,7 @@ def nonnegative(what: str, value: Any) -> float:
 
 
 def _is_recorded() -> bool:
-    """Whether what is computed now is written down, and runs later."""
+    """Return whether operations are being recorded now, to run later."""
     staging = current_staging()
     return staging is not None and not staging.defers
 
@@ -194,7 +194,7 @@ def _kept(value: Any) -> Any:
 
 def _write(tensor: Tensor, value: float | Tensor) -> None:
     staging = current_staging()
-    if staging is not None and staging.is_definition:  # the graph is not running: this is said once, and holds now
+    if staging is not None and staging.is_definition:  # the graph is not running: the value is set once, and holds now
         with concretely():
             assign(tensor, operand(value, float64), "setting a hyperparameter")
     else:

@@ -1,8 +1,8 @@
 """Learning rates that change from epoch to epoch: factors on the present rate, so that several schedulers multiply.
 
-A rate that was set by hand is changed by these factors, too, as in PyTorch; `LambdaLR` alone starts from the first one.
-A scheduler writes ``group["lr"]``, which recorded training steps read: none is traced again. `step` belongs between
-the epochs, outside of the recorded function, because the number of the epoch is a Python int.
+A rate set by hand is changed by these factors, too, as in PyTorch; `LambdaLR` alone starts from the first one. A
+scheduler writes ``group["lr"]``, which recorded training steps read: none is traced again. `step` belongs between the
+epochs, outside of the recorded function, because the number of the epoch is a Python int.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ def _checked(optimizer: Any, name: str) -> Optimizer:
 
 
 class LRScheduler:
-    """The base class: a subclass says in `get_lr` what the learning rates of the groups are next.
+    """Base class: a subclass computes the next learning rates of the groups in `get_lr`.
 
     Args:
-        optimizer: whose groups are changed.
-        last_epoch: the number of epochs that have been, minus one, for going on after a break.
+        optimizer: the optimiser whose groups are changed.
+        last_epoch: the number of past epochs, minus one, for going on after a break.
 
     Raises:
         TypeError: if a number is something else.
-        KeyError: when going on, if the groups do not hold what their learning rates were at first.
+        KeyError: when going on, if the groups do not hold their initial learning rates.
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -55,15 +55,15 @@ class LRScheduler:
         self._is_initial = False
 
     def get_lr(self) -> list[float]:
-        """The learning rates of the groups in epoch `self.last_epoch`, from the present and the first ones."""
+        """Return the learning rates of the groups in epoch `self.last_epoch`, from the present and the first ones."""
         raise NotImplementedError(f"{type(self).__name__} does not say what the learning rates are")
 
     def _rates(self) -> list[float]:
-        """The present learning rates of the groups."""
+        """Return the present learning rates of the groups."""
         return [float(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_last_lr(self) -> list[float]:
-        """The learning rates that the last `step` gave the groups."""
+        """Return the learning rates that the last `step` gave the groups."""
         return self._last_lr
 
     def step(self) -> None:
@@ -86,11 +86,11 @@ class LRScheduler:
         self._last_lr = self._rates()
 
     def state_dict(self) -> dict[str, Any]:
-        """The number of the epoch, and the learning rates at first."""
+        """Return the number of the epoch, and the initial learning rates."""
         return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` gave.
+        """Restore the result of `state_dict`.
 
         Raises:
             TypeError: if it is not such a dict.
@@ -99,7 +99,7 @@ class LRScheduler:
         self._loading(state_dict)()
 
     def _loading(self, state_dict: Any) -> Callable[[], None]:
-        """Check a state; the function that writes it."""
+        """Check a state, and return the function that writes it."""
         if not isinstance(state_dict, Mapping) or not {"last_epoch", "base_lrs"} <= state_dict.keys():
             raise TypeError(
                 'load_state_dict takes what state_dict() gave, a dict with "last_epoch" and "base_lrs", '
@@ -121,7 +121,7 @@ class LRScheduler:
 
 
 class StepLR(LRScheduler):
-    """Multiplied by `gamma` every `step_size` epochs.
+    """Step decay: the learning rate is multiplied by `gamma` every `step_size` epochs.
 
     Example:
         >>> import minitorch as mt
@@ -142,18 +142,18 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """A step down, or the same again."""
+        """Return the rates, multiplied by `gamma` or unchanged."""
         factor = 1.0 if not self.last_epoch or self.last_epoch % self.step_size else self.gamma
         return [rate * factor for rate in self._rates()]
 
 
 class LambdaLR(LRScheduler):
-    """The first learning rate, multiplied by a function of the epoch's number; what was set since is overwritten.
+    """The first learning rate, multiplied by a function of the epoch's number; later changes are overwritten.
 
     Args:
-        optimizer: whose groups are changed.
+        optimizer: the optimiser whose groups are changed.
         lr_lambda: the function, or one for each group.
-        last_epoch: the number of epochs that have been, minus one.
+        last_epoch: the number of past epochs, minus one.
     """
 
     def __init__(
@@ -173,13 +173,13 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The values of the groups' functions, times the first rates."""
+        """Return the values of the groups' functions, times the first rates."""
         factors = [real("LambdaLR: what lr_lambda returns", each(self.last_epoch)) for each in self.lr_lambdas]
         return [base * factor for base, factor in zip(self.base_lrs, factors, strict=True)]
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down to `eta_min` in `T_max` epochs, along half a cosine, and up again (Loshchilov and Hutter, arXiv:1608.03983).
+    """Cosine annealing to `eta_min` in `T_max` epochs, and up again (Loshchilov and Hutter, arXiv:1608.03983).
 
     Example:
         >>> import minitorch as mt
@@ -197,7 +197,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The next point of half a cosine; at its end, from where no factor leads up again, by a sum."""
+        """Return the next point of half a cosine; at its end, where no factor leads up again, by a sum."""
         if self._is_initial:
             return self._rates()
         now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))

@@ -1,4 +1,4 @@
-"""`Optimizer`: what all have in common. A subclass says what state a parameter has, and how a group is updated."""
+"""`Optimizer`, the base class. A subclass defines the state of a parameter, and the update of a group."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ State = dict[str, Tensor]
 
 
 class Optimizer(Stateful):
-    """The base class, as `torch.optim.Optimizer`.
+    """Base class of optimisers, as `torch.optim.Optimizer`.
 
-    A subclass defines `slots`, the names of the tensors that a parameter's state has, and `update`. State is made when
-    a parameter is added, not at its first step: then it exists before any graph of a step does. Steps are counted per
+    A subclass defines `slots`, the names of the tensors in a parameter's state, and `update`. State is made when a
+    parameter is added, not at its first step, so that it exists before any graph of a step does. Steps are counted per
     group, in PyTorch per parameter; a parameter that gets its first gradient later than its group sees the difference.
 
     Args:
@@ -68,7 +68,7 @@ class Optimizer(Stateful):
             self.add_param_group(group)
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        """The names of the tensors in the state of a group's parameters, which are zeros at first.
+        """Return the names of the tensors in the state of a group's parameters, which are zeros at first.
 
         ``"step"`` is one count for all parameters of the group, the others have the parameter's shape.
         """
@@ -97,7 +97,7 @@ class Optimizer(Stateful):
         self._prepare(group)
 
     def _prepare(self, group: ParamGroup) -> None:
-        """Make the state that is not there yet."""
+        """Make the missing state."""
         slots = self.slots(group)
         if slots == group.slots:
             return
@@ -121,7 +121,7 @@ class Optimizer(Stateful):
             closure: computes the loss and its gradients; called first.
 
         Returns:
-            What `closure` returned.
+            The result of `closure`.
         """
         loss = None
         if closure is not None:
@@ -177,7 +177,7 @@ class Optimizer(Stateful):
             yield from update(group, parameters, gradients)
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """All tensors of hyperparameters and state, with names for graph listings."""
+        """Yield all tensors of hyperparameters and state, with names for graph listings."""
         for number, group in enumerate(self.param_groups):
             prefix = f"group{number}." if len(self.param_groups) > 1 else ""
             for name, tensor in group.named_tensors():
@@ -192,7 +192,7 @@ class Optimizer(Stateful):
         return [each for group in self.param_groups for each in group["params"]]
 
     def state_dict(self) -> dict[str, Any]:
-        """State and hyperparameters as PyTorch lays them out: parameters are numbered in the order of the groups."""
+        """Return state and hyperparameters in PyTorch's layout: parameters are numbered in the order of the groups."""
         positions = {id(each): number for number, each in enumerate(self._positions())}
         return {
             "state": {positions[id(each)]: dict(state) for each, state in self.state.items() if state},
@@ -202,7 +202,7 @@ class Optimizer(Stateful):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` gave, in place: recorded steps go on with it.
+        """Restore the result of `state_dict` in place: recorded steps go on with it.
 
         Raises:
             TypeError: if it is not such a dict.
@@ -211,7 +211,7 @@ class Optimizer(Stateful):
         self._loading(state_dict)()
 
     def _loading(self, state_dict: Mapping[str, Any]) -> Callable[[], None]:
-        """Check a state; the function that writes it."""
+        """Check a state, and return the function that writes it."""
         _check_state(state_dict)
         groups, states = state_dict["param_groups"], state_dict["state"]
         sizes = [len(group["params"]) for group in self.param_groups], [len(group["params"]) for group in groups]
@@ -267,7 +267,7 @@ class Optimizer(Stateful):
 
 
 def _check_state(given: object) -> None:
-    """Refuse what no optimiser's `state_dict` gives."""
+    """Refuse anything but the result of an optimiser's `state_dict`."""
     if not isinstance(given, Mapping) or not {"param_groups", "state"} <= given.keys():
         raise TypeError(
             'load_state_dict takes what state_dict() gave, a dict with "param_groups" and "state", '
@@ -285,7 +285,7 @@ def _check_state(given: object) -> None:
 
 
 def _parameter(item: Any) -> Tensor:
-    """A parameter, from itself or from a pair of its name and itself."""
+    """Return a parameter, from itself or from a pair of its name and itself."""
     parameter = item[1] if isinstance(item, tuple) else item
     if not isinstance(parameter, Tensor):
         raise TypeError(f"an optimiser takes tensors, not {type(parameter).__name__}")

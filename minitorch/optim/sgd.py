@@ -65,12 +65,12 @@ class SGD(Optimizer):
             raise ValueError("Nesterov's momentum needs a momentum above 0 and no dampening")
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        """The direction, which is kept if there is momentum."""
+        """Return the direction, which is kept if there is momentum."""
         counted = ("step",) if group.uses("dampening") else ()
         return ("momentum_buffer", *counted) if group.uses("momentum") else ()
 
     def update(self, group: ParamGroup, parameters: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
-        """One step."""
+        """Make one step."""
         updated = []
         for p, g in zip(parameters, gradients, strict=True):
             lr, momentum, weight_decay = group.tensors("lr", "momentum", "weight_decay", dtype=p.dtype)
@@ -88,7 +88,7 @@ class SGD(Optimizer):
         return updated
 
     def _share(self, group: ParamGroup, p: Tensor) -> Tensor:
-        """How much of the gradient goes into the direction: all of it in the first step."""
+        """Return the share of the gradient in the direction: all of it in the first step."""
         (dampening,) = group.tensors("dampening", dtype=p.dtype)
         step = self.state[p]["step"]
         return P.where(P.equal(step, scalar(1, step)), scalar(1, p), 1 - dampening)

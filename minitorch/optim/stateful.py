@@ -8,10 +8,10 @@ from ..tensor import Tensor
 
 
 class Stateful:
-    """An object that holds tensors under names, for programs to read and write.
+    """Object that holds tensors under names, for programs to read and write.
 
-    A class may have a method ``under_way() -> bool``: whether a step has begun that is not finished. A compiled
-    function asks it before each call.
+    A class may have a method ``under_way() -> bool``, which returns whether an unfinished step has begun. A compiled
+    function calls it before each call.
     """
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
