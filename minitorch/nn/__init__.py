@@ -1,7 +1,7 @@
 """Neural networks: modules that keep parameters (`Module` and the layers), under PyTorch's names.
 
-Layers with parameters are in `layers`, `norms`, `recurrent` and `recurrent_cells`, those without (activations, pooling,
-losses) are rows of the table in `functions`; what they compute is in `minitorch.nn.functional`.
+Layers with parameters are in `layers`, `norms`, `recurrent` and `recurrent_cells`. Those without (activations,
+pooling, losses) are rows of the table in `functions`. They compute with `minitorch.nn.functional`.
 """
 
 from . import functional, init, utils

@@ -1,6 +1,6 @@
 """Modules that hold others: `Sequential`, `ModuleList` and `ModuleDict`; and `ParameterList`.
 
-The modules held are attributes, named by their position or key: that is what their parameters are called after.
+The modules held are attributes, named by their position or key. Their parameters are named accordingly.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from .parameter import Parameter
 
 
 class _Listed(Module):
-    """What `Sequential` and `ModuleList` share: modules named 0, 1, 2, ... (or by the keys of a dict)."""
+    """Base class of `Sequential` and `ModuleList`: modules named 0, 1, 2, ... (or by the keys of a dict)."""
 
     def _fill(self, named: Iterable[tuple[str, Module]]) -> None:
-        """Make these the modules held, in this order."""
+        """Set the modules held, in this order."""
         named = list(named)
         for name, module in named:
             self._require_module(name, module)
@@ -103,14 +103,14 @@ class Sequential(_Listed):
             self._renumber(args)  # type: ignore[arg-type]
 
     def forward(self, input: Any) -> Any:
-        """Through all modules."""
+        """Call all modules in order."""
         for module in self:
             input = module(input)
         return input
 
 
 class ModuleList(_Listed):
-    """A list of modules whose parameters are found; it has no `forward` of its own.
+    """List of modules whose parameters are found; it has no `forward` of its own.
 
     Example:
         >>> import minitorch as mt
@@ -127,7 +127,7 @@ class ModuleList(_Listed):
 
 
 class ModuleDict(Module):
-    """A dict of modules whose parameters are found; it has no `forward` of its own.
+    """Dict of modules whose parameters are found; it has no `forward` of its own.
 
     Example:
         >>> import minitorch as mt
@@ -169,15 +169,15 @@ class ModuleDict(Module):
         return key in self._held()
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the names."""
         return self._held().keys()
 
     def values(self) -> Iterable[Any]:
-        """The modules."""
+        """Return the modules."""
         return self._held().values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Names and modules."""
+        """Return names and modules."""
         return self._held().items()
 
     def pop(self, key: str) -> Any:
@@ -188,7 +188,7 @@ class ModuleDict(Module):
 
 
 class ParameterList(Module):
-    """A list of parameters that are found; tensors become parameters.
+    """List of parameters that are found; tensors become parameters.
 
     Example:
         >>> import minitorch as mt

@@ -1,7 +1,7 @@
 """Modules without parameters: activations, pooling, dropout and losses, made from the functions they call.
 
-A row of the table says which function, and how many tensors it takes; the function's other arguments are the
-module's options. So ``nn.LeakyReLU(0.2)(x)`` is ``F.leaky_relu(x, 0.2)``, and there is nothing else to read.
+A row of the table names the function and the number of its tensors; its other arguments are the module's options. So
+``nn.LeakyReLU(0.2)(x)`` is ``F.leaky_relu(x, 0.2)``.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ T = TypeVar("T")
 
 
 class _Signature:
-    """What `inspect.signature` and `jit` see: of a class the options, of a module the tensors that it takes."""
+    """Signature seen by `inspect.signature` and `jit`: of a class the options, of a module its tensors."""
 
     def __get__(self, module: FunctionModule | None, owner: type[FunctionModule]) -> inspect.Signature:
         return owner.signature if module is None else owner.inputs
 
 
 class FunctionModule(Module):
-    """A module that calls one function, with options given when it was made.
+    """Module that calls one function, with options given when it was made.
 
     Attributes:
-        function: what is called.
+        function: the function called.
         tensors: how many tensors it takes.
         inputs: the parameters of a call: the function's tensors.
         signature: the parameters of the module: the function's, without the tensors.
-        check: refuses options that cannot be, as early as PyTorch does.
+        check: refuses invalid options, as early as PyTorch does.
     """
 
     function: ClassVar[Callable[..., Tensor]]
@@ -60,7 +60,7 @@ class FunctionModule(Module):
                 setattr(self, name, value)
 
     def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
-        """The function of the inputs."""
+        """Return the function of the inputs."""
         if named:
             try:
                 inputs = self.inputs.bind(*inputs, **named).args
@@ -76,7 +76,7 @@ class FunctionModule(Module):
     function_parameters: ClassVar[frozenset[str]]
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options as text."""
         if self.tensors > 1:
             return ""  # PyTorch's losses show none
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.signature.parameters)
@@ -102,15 +102,15 @@ def module_of(
     check: Callable[..., Any] = lambda **options: None,
     **defaults: Any,
 ) -> type[FunctionModule]:
-    """A class of modules that call a function.
+    """Return a class of modules that call a function.
 
     Args:
-        name: of the class.
+        name: the name of the class.
         function: its first arguments are tensors, the others the options.
         call: an example for its documentation.
-        result: what the example gives.
-        tensors: how many are tensors.
-        check: is given the options when a module is made, and refuses those that cannot be.
+        result: the result of the example.
+        tensors: the number of tensors.
+        check: refuses invalid options when a module is made.
         defaults: defaults that differ from the function's.
 
     Example:
@@ -143,7 +143,7 @@ def module_of(
 
 
 class Identity(Module):
-    """The input itself: a place that is left free. It takes any arguments, so that it can stand in for any module.
+    """Identity: returns its input. It takes any arguments, so it can replace any module.
 
     Example:
         >>> import minitorch as mt
@@ -155,7 +155,7 @@ class Identity(Module):
         super().__init__()
 
     def forward(self, input: T) -> T:
-        """The input."""
+        """Return the input."""
         return input
 
 

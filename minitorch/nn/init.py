@@ -1,7 +1,7 @@
 """Initial values, written in place, under the names of `torch.nn.init`.
 
 A layer sums `fan_in` products. With weights of variance ``gain**2 / fan_in`` the sums keep the variance of the inputs,
-so that signals neither die out nor blow up on their way through many layers; that is all the schemes here do.
+so signals neither vanish nor explode through many layers. All schemes here serve this.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GAINS: dict[str, float] = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The gain: a factor of standard deviations that keeps the variance through an activation function.
+    """Return the gain: a factor of standard deviations that keeps the variance through an activation function.
 
     Example:
         >>> round(calculate_gain("leaky_relu", 1.0), 6)
@@ -39,7 +39,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many products a weight's output sums up, and how many outputs an input goes into.
+    """Return the numbers of products that a weight's output sums, and of outputs that an input goes into.
 
     Example:
         >>> import minitorch as mt
@@ -64,23 +64,23 @@ def _fan(tensor: Tensor, mode: str) -> int:
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """The same number everywhere."""
+    """Write the same number everywhere."""
     with concretely():
         return assign(tensor, full((), val, dtype=tensor.dtype), "the initialization")
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
+    """Write zeros."""
     return constant_(tensor, 0.0)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
+    """Write ones."""
     return constant_(tensor, 1.0)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers between `a` and `b`, all equally likely.
+    """Write numbers between `a` and `b`, all equally likely.
 
     Raises:
         ValueError: if `a` is larger than `b`.
@@ -96,7 +96,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers of a normal distribution.
+    """Write numbers of a normal distribution.
 
     Raises:
         ValueError: for a negative standard deviation.
@@ -106,13 +106,13 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform with variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, AISTATS 2010)."""
+    """Write uniform numbers of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, AISTATS 2010)."""
     bound = gain * math.sqrt(6 / max(1, sum(fans(tensor))))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, AISTATS 2010)."""
+    """Write normal numbers of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, AISTATS 2010)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2 / max(1, sum(fans(tensor)))), generator)
 
 
@@ -123,14 +123,14 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform with variance ``gain**2 / fan`` (He et al., arXiv:1502.01852).
+    """Write uniform numbers of variance ``gain**2 / fan`` (He et al., arXiv:1502.01852).
 
     Args:
         tensor: the weight.
         a: the slope of a leaky_relu where it is negative.
         mode: ``"fan_in"`` keeps the variance of signals, ``"fan_out"`` that of gradients.
-        nonlinearity: what follows the layer.
-        generator: where the random numbers come from.
+        nonlinearity: the activation that follows the layer.
+        generator: the source of the random numbers.
 
     Example:
         >>> import minitorch as mt
@@ -149,5 +149,5 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with variance ``gain**2 / fan`` (He et al., arXiv:1502.01852)."""
+    """Write normal numbers of variance ``gain**2 / fan`` (He et al., arXiv:1502.01852)."""
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)

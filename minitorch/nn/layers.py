@@ -1,4 +1,4 @@
-"""Modules with parameters: the layers that are trained.
+"""Modules with parameters: the trained layers.
 
 Each keeps its parameters, and calls its function in `minitorch.nn.functional`. The initial values are
 PyTorch's: weights and biases uniform between plus and minus ``1 / sqrt(fan_in)``.
@@ -23,23 +23,23 @@ from .parameter import Parameter, concretely
 
 
 def parameter(*shape: int, dtype: DType | None = None) -> Parameter:
-    """A parameter whose values are still to be written; concrete, also while a graph is being recorded."""
+    """Return an uninitialised parameter; concrete, also while a graph is being recorded."""
     with concretely():
         return Parameter(empty(shape, dtype=dtype or DEFAULT_FLOAT))
 
 
 class Affine(Module):
-    """What `Linear` and the convolutions share: a weight, perhaps a bias, and how they start."""
+    """Base class of `Linear` and the convolutions: a weight, an optional bias, and their initial values."""
 
     weight: Parameter
     bias: Parameter | None
 
     def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The layer's function, with its options, of another weight and bias."""
+        """Apply the layer's function, with its options, to another weight and bias."""
         raise NotImplementedError
 
     def forward(self, input: Tensor) -> Tensor:
-        """The layer's function of its own weight and bias."""
+        """Apply the layer's function to its own weight and bias."""
         return self.applied(input, self.weight, self.bias)
 
     def reset_parameters(self) -> None:
@@ -51,7 +51,7 @@ class Affine(Module):
 
 
 class Linear(Affine):
-    """``x @ weight.T + bias`` over the last dimension.
+    """Affine map ``x @ weight.T + bias`` over the last dimension.
 
     Example:
         >>> import minitorch as mt
@@ -72,16 +72,16 @@ class Linear(Affine):
         self.reset_parameters()
 
     def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """[..., in_features] to [..., out_features]."""
+        """Map [..., in_features] to [..., out_features]."""
         return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options as text."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 class _Conv(Affine):
-    """A convolution over `dims` dimensions; the subclasses are its rows."""
+    """Convolution over `dims` dimensions; the subclasses are its rows."""
 
     dims: int
 
@@ -110,18 +110,18 @@ class _Conv(Affine):
         self.stride = per_dim(stride, self.dims, "stride")
         self.padding = padding if isinstance(padding, str) else per_dim(padding, self.dims, "padding")
         self.dilation = per_dim(dilation, self.dims, "dilation")
-        amounts(self.padding, self.kernel_size, self.stride, self.dilation, name)  # refuses what is none
+        amounts(self.padding, self.kernel_size, self.stride, self.dilation, name)  # refuses invalid options
         self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype)
         self.register_parameter("bias", parameter(out_channels, dtype=dtype) if bias else None)
         self.reset_parameters()
 
     def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """[batch, in_channels, ...] to [batch, out_channels, ...]."""
+        """Map [batch, in_channels, ...] to [batch, out_channels, ...]."""
         function = (F.conv1d, F.conv2d, F.conv3d)[self.dims - 1]
         return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
-        """The options; those that usually keep their defaults only if they have not."""
+        """Return the options as text; the rarer ones only if they differ from their defaults."""
         usual = {"padding": (0,) * self.dims, "dilation": (1,) * self.dims, "groups": 1}
         shown = [f"{name}={getattr(self, name)}" for name in ("kernel_size", "stride")]
         shown += [f"{name}={value}" for name in usual if (value := getattr(self, name)) != usual[name]]
@@ -154,7 +154,7 @@ class Conv2d(_Conv):
 
 
 class Embedding(Module):
-    """A table of vectors that are looked up by number; the row `padding_idx` stays zero.
+    """Table of vectors, looked up by number; the row `padding_idx` stays zero.
 
     Example:
         >>> import minitorch as mt
@@ -188,10 +188,10 @@ class Embedding(Module):
                 init.zeros_(self.weight[self.padding_idx])
 
     def forward(self, input: Tensor) -> Tensor:
-        """[...] to [..., embedding_dim]."""
+        """Map [...] to [..., embedding_dim]."""
         return F.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options as text."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

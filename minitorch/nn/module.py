@@ -1,7 +1,7 @@
 """`Module`: a tree of parameters, buffers and other modules, with a `forward`.
 
-A module keeps everything in ordinary attributes. Its parameters are those attributes that are a `Parameter`, its
-children those that are a `Module`; the lists below look when they are asked. Only buffers, which are plain tensors,
+A module keeps everything in ordinary attributes. Its parameters are the attributes that are a `Parameter`, its
+children those that are a `Module`; the lists below search them on each call. Only buffers, which are plain tensors,
 have to be named (`register_buffer`).
 """
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` with ``strict=False`` found to differ."""
+    """Differences that `load_state_dict` with ``strict=False`` found."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -43,7 +43,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Forwarding(Protocol[P, R_co]):
-    """An object whose calls are those of its method `forward`, such as a module."""
+    """Object whose calls are those of its method `forward`, such as a module."""
 
     @property
     def forward(self) -> Callable[P, R_co]:
@@ -52,14 +52,14 @@ class Forwarding(Protocol[P, R_co]):
 
 
 class _Called:
-    """The type of `Module.__call__`: that of the module's own `forward`."""
+    """Type of `Module.__call__`: that of the module's own `forward`."""
 
     def __get__(self, module: Forwarding[P, R], owner: Any = None) -> Callable[P, R]:
         raise NotImplementedError
 
 
 class Module(Drawable):
-    """The base class of layers and networks, as `torch.nn.Module`.
+    """Base class of layers and networks, as `torch.nn.Module`.
 
     Assign parameters and modules as attributes in `__init__`, and define `forward`; calling the module calls it.
 
@@ -86,8 +86,8 @@ class Module(Drawable):
     """
 
     training: bool
-    changes: ClassVar[int] = 0  # assignments to attributes of any module, and new hooks; compiled functions look at it
-    forward: Any = _no_forward  # a method, or what `jit` makes of one
+    changes: ClassVar[int] = 0  # assignments to attributes of any module, and new hooks; compiled functions check it
+    forward: Any = _no_forward  # a method, or its jitted form
     quantised: Any = None  # of the operations in `forward`, those whose operands are quantised
 
     _buffer_names: dict[str, bool]  # name -> whether it is part of the state_dict
@@ -113,7 +113,7 @@ class Module(Drawable):
         Module.changes += 1
 
     def _require_kind(self, name: str, value: Any, held: str) -> None:
-        """Refuse what would take a part of the state away, or a buffer that is none."""
+        """Refuse a value that would remove a part of the state, and a buffer that is not a tensor."""
         if held == "buffer" and isinstance(value, Tensor):
             return
         wanted = {"parameter": "an nn.Parameter", "module": "an nn.Module", "buffer": "a tensor"}[held]
@@ -156,15 +156,15 @@ class Module(Drawable):
     # Children ----------------------------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules that are attributes of this one, each once."""
+        """Yield the modules that are attributes of this one, each once."""
         return _once((name, value) for name, value in vars(self).items() if isinstance(value, Module))
 
     def children(self) -> Iterator[Module]:
-        """The modules that are attributes of this one."""
+        """Yield the modules that are attributes of this one."""
         return (module for _, module in self.named_children())
 
     def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """This module, and all below it, with names as in ``"layers.0"``."""
+        """Yield this module, and all below it, with names as in ``"layers.0"``."""
         every = self._tree(prefix)
         return _once(every) if remove_duplicate else every
 
@@ -175,7 +175,7 @@ class Module(Drawable):
                 yield from value._tree(_joined(prefix, name))
 
     def modules(self) -> Iterator[Module]:
-        """This module, and all below it."""
+        """Yield this module, and all below it."""
         return (module for _, module in self.named_modules())
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -194,14 +194,14 @@ class Module(Drawable):
             )
 
     def get_submodule(self, target: str) -> Module:
-        """The module of a name as in `named_modules`."""
+        """Return the module of a name as in `named_modules`."""
         for name, module in self.named_modules(remove_duplicate=False):
             if name == target:
                 return module
         raise AttributeError(f"{type(self).__name__} has no module {target!r}")
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a name as in `named_parameters`."""
+        """Return the parameter of a name as in `named_parameters`."""
         place, _, name = target.rpartition(".")
         found = self.get_submodule(place)._own_parameters().get(name)
         if found is None:
@@ -221,7 +221,7 @@ class Module(Drawable):
         """Assign a tensor that belongs to the module's state, and is not trained.
 
         Args:
-            name: of the attribute.
+            name: the name of the attribute.
             tensor: its value; None for a buffer that is not used.
             persistent: whether it is part of the state_dict.
         """
@@ -240,23 +240,23 @@ class Module(Drawable):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters of this module and, unless told otherwise, of all below it."""
+        """Yield the parameters of this module and, unless told otherwise, of all below it, with their names."""
         found = self._named(Module._own_parameters, prefix, recurse)
         return _once(found) if remove_duplicate else found
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, as an optimiser takes them."""
+        """Yield the parameters, as an optimiser takes them."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers of this module and, unless told otherwise, of all below it."""
+        """Yield the buffers of this module and, unless told otherwise, of all below it, with their names."""
         found = self._named(Module._own_buffers, prefix, recurse)
         return _once(found) if remove_duplicate else found
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers."""
+        """Yield the buffers."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def _named(self, own: Callable[[Module], dict[str, T]], prefix: str, recurse: bool) -> Iterator[tuple[str, T]]:
@@ -267,7 +267,7 @@ class Module(Drawable):
     # State -------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All parameters and persistent buffers by name, sharing their memory with the module.
+        """Return all parameters and persistent buffers by name, sharing their memory with the module.
 
         Example:
             >>> import minitorch as mt
@@ -284,7 +284,7 @@ class Module(Drawable):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
-        """Write values into parameters and buffers; nothing is written if something does not fit.
+        """Write values into parameters and buffers; nothing is written if a value does not fit.
 
         Args:
             state_dict: tensors or NumPy arrays by name.
@@ -337,7 +337,7 @@ class Module(Drawable):
         return keys
 
     def state_problems(self, given: Mapping[str, Tensor]) -> Iterable[str]:
-        """What `load_state_dict` has to refuse besides names and shapes; each begins with a name.
+        """Return the problems for `load_state_dict` besides names and shapes; each begins with a name.
 
         Args:
             given: the values for the module's own parameters and buffers, and for those of its parts, by name.
@@ -368,7 +368,7 @@ class Module(Drawable):
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say whether the parameters are trained."""
+        """Set whether the parameters are trained."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
@@ -384,7 +384,7 @@ class Module(Drawable):
             target: an element type, or a device, or both.
             dtype: the element type, by name.
             device: the CPU, if it is given at all.
-            non_blocking: says nothing, since nothing is sent anywhere.
+            non_blocking: ignored, since nothing is sent anywhere.
 
         Raises:
             DeviceError: for any other device (``MT203``).
@@ -419,11 +419,11 @@ class Module(Drawable):
         return self.to(float64)
 
     def cpu(self) -> Self:
-        """The module itself: everything is on the CPU."""
+        """Return the module itself: everything is on the CPU."""
         return self
 
     def cuda(self, device: Any = None) -> Self:
-        """Refused, for there is no such device (``MT203``)."""
+        """Raise an error: there is no such device (``MT203``)."""
         on_cpu("cuda" if device is None else device)
         return self
 
@@ -436,13 +436,13 @@ class Module(Drawable):
         return self.to(bfloat16)
 
     def register_forward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> HookHandle:
-        """Call ``hook(module, args, result)`` after `forward`; what it returns, if not None, replaces the result."""
+        """Call ``hook(module, args, result)`` after `forward`; a hook's result other than None replaces the result."""
         self._hooks["after"].append(hook)
         Module.changes += 1
         return HookHandle(self._hooks["after"], hook)
 
     def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> HookHandle:
-        """Call ``hook(module, args)`` before `forward`; what it returns, if not None, replaces the arguments."""
+        """Call ``hook(module, args)`` before `forward`; a hook's result other than None replaces the arguments."""
         self._hooks["before"].append(hook)
         Module.changes += 1
         return HookHandle(self._hooks["before"], hook)
@@ -450,7 +450,7 @@ class Module(Drawable):
     # Text --------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """The options of this kind of module, as the `repr` shows them in brackets."""
+        """Return the options of this kind of module, as the `repr` shows them in brackets."""
         return ""
 
     def __repr__(self) -> str:
@@ -469,7 +469,7 @@ def _joined(prefix: str, name: str) -> str:
 
 
 def _once(named: Iterator[tuple[str, T]]) -> Iterator[tuple[str, T]]:
-    """Without those that came before under another name."""
+    """Yield the items, without those that came before under another name."""
     seen: set[int] = set()
     for name, value in named:
         if id(value) not in seen:

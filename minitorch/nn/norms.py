@@ -1,4 +1,4 @@
-"""Layers that normalize: each has a weight and bias that start as 1 and 0, and leave the normalized input as it is."""
+"""Layers that normalize: weight and bias start as 1 and 0, which leaves the normalized input unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .parameter import Parameter, concretely
 
 
 def _lengths(normalized_shape: int | Sequence[int], name: str) -> tuple[int, ...]:
-    """The last lengths of what is normalized; one may be given by itself."""
+    """Return the last lengths of the normalized input; one may be given by itself."""
     lengths = normalized_shape if isinstance(normalized_shape, Sequence) else (normalized_shape,)
     return tuple([whole(f"{name}: a length", each) for each in lengths])
 
@@ -56,11 +56,11 @@ class LayerNorm(Module):
         reset_scale(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the same shape."""
+        """Normalize; the shape stays."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options as text."""
         options = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         return f"{self.normalized_shape}, eps={self.eps}, {options}"
 
@@ -92,16 +92,16 @@ class RMSNorm(Module):
         reset_scale(self.weight, None)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the same shape."""
+        """Normalize; the shape stays."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options as text."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 def reset_scale(weight: Parameter | None, bias: Parameter | None) -> None:
-    """Initial values that leave a normalized input as it is."""
+    """Write initial values that leave a normalized input unchanged."""
     if weight is not None:
         init.ones_(weight)
     if bias is not None:
@@ -141,17 +141,17 @@ class GroupNorm(Module):
         reset_scale(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the same shape."""
+        """Normalize; the shape stays."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options as text."""
         options = f"affine={self.affine}, bias={self.bias is not None}"
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {options}"
 
 
 class _BatchNorm(Module):
-    """Batch normalization of inputs with so many dimensions as `ndims` says; the subclasses are its rows."""
+    """Batch normalization of inputs whose number of dimensions is in `ndims`; the subclasses are its rows."""
 
     ndims: tuple[int, ...]
     weight: Parameter | None
@@ -190,7 +190,7 @@ class _BatchNorm(Module):
             self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if tracked else None)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of the same shape; in training, the running statistics are moved towards the batch's."""
+        """Normalize; the shape stays. In training, the running statistics are moved towards the batch's."""
         if input.ndim not in self.ndims or input.shape[1] != self.num_features:
             raise ShapeError(
                 "MT201",
@@ -208,7 +208,7 @@ class _BatchNorm(Module):
         return F.batch_norm(input, *kept, self.weight, self.bias, by_batch, momentum, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
+        """Return the options as text."""
         options = f"affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, {options}"
 

@@ -16,7 +16,7 @@ from ..tensor import Tensor
 def concretely() -> Iterator[None]:
     """Compute at once and without a tape, also while a graph is being recorded.
 
-    For what exists once and outlives every recording: parameters, and the state of optimisers. A graph that uses
+    Use it for state made once that outlives every recording: parameters, and the state of optimisers. A graph that uses
     them has them as inputs, whose values are read when it runs.
 
     Raises:
@@ -35,11 +35,11 @@ def concretely() -> Iterator[None]:
 
 
 class Parameter(Tensor):
-    """A tensor that is listed among the parameters of the module it is assigned to; it requires a gradient.
+    """Tensor that is listed among the parameters of the module it is assigned to; it requires a gradient.
 
     Args:
         data: the tensor whose memory it takes over.
-        requires_grad: False for one that is kept and saved, but not trained.
+        requires_grad: False for a parameter that is kept and saved, but not trained.
 
     Raises:
         TracedValueError: if `data` is a traced value: a parameter outlives the graph (``MT102``).

@@ -32,12 +32,12 @@ Step = Callable[[Tensor, Tensor, State], State]
 
 
 def rnn_step(activation: Callable[[Tensor], Tensor]) -> Step:
-    """The step of a plain (Elman) network: ``h = activation(x + W h)``."""
+    """Step a plain (Elman) network: ``h = activation(x + W h)``."""
     return lambda x, hidden, state: (activation(x + hidden),)
 
 
 def lstm_step(x: Tensor, hidden: Tensor, state: State) -> State:
-    """``c = f * c + i * g`` and ``h = o * tanh(c)``, for the products of the input and of the hidden state.
+    """Step an LSTM: ``c = f * c + i * g``, ``h = o * tanh(c)``, from the products of the input and of the hidden state.
 
     Example:
         >>> import minitorch as mt
@@ -51,7 +51,7 @@ def lstm_step(x: Tensor, hidden: Tensor, state: State) -> State:
 
 
 def gru_step(x: Tensor, hidden: Tensor, state: State) -> State:
-    """``h = n + z * (h - n)`` with ``n = tanh(x_n + r * (W h)_n)``.
+    """Step a GRU: ``h = n + z * (h - n)`` with ``n = tanh(x_n + r * (W h)_n)``.
 
     Example:
         >>> import minitorch as mt
@@ -66,11 +66,11 @@ def gru_step(x: Tensor, hidden: Tensor, state: State) -> State:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of recurrent network.
+    """Kind of recurrent network.
 
     Attributes:
-        gates: how many vectors of the hidden size a product gives.
-        states: how many tensors the state has.
+        gates: the number of vectors of the hidden size in a product.
+        states: the number of tensors in the state.
         step: the next state, from the product of the input, that of the hidden state, and the state.
     """
 
@@ -95,12 +95,12 @@ class TakenApart(Function):
 
     @staticmethod
     def forward(ctx: Context, x: Tensor) -> tuple[Tensor, ...]:
-        """[T, ...] as T tensors."""
+        """Take [T, ...] apart into T tensors."""
         return unbind(x, 0)
 
     @staticmethod
     def backward(ctx: Context, *cotangents: Tensor) -> Tensor:
-        """T tensors as [T, ...]."""
+        """Stack T tensors into [T, ...]."""
         return stack(cotangents)
 
 
@@ -112,14 +112,14 @@ def scan(
     project: Callable[[Tensor], Tensor] | None = None,
     reverse: bool = False,
 ) -> tuple[Sequence[Tensor], State]:
-    """The recurrence over all times.
+    """Run the recurrence over all times.
 
     Args:
-        kind: whose step is taken.
+        kind: the kind of network, which gives the step.
         x: [T, N, gates * hidden], the product of the input, for every time.
         state: [N, hidden] each, before the first step.
         hidden: the product of a hidden state, [N, gates * hidden].
-        project: what makes the hidden state smaller after each step, if anything.
+        project: optional projection of the hidden state after each step.
         reverse: whether the last time comes first.
 
     Returns:

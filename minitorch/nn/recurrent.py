@@ -21,7 +21,7 @@ from .sequences import Recurrent
 
 
 class RNNBase(Recurrent):
-    """What the layers have in common: their options and parameters, under PyTorch's names.
+    """Base class of the layers: their options and parameters, under PyTorch's names.
 
     Args:
         mode: a row of `KINDS`.
@@ -33,7 +33,7 @@ class RNNBase(Recurrent):
         dropout: the probability with which the input of each layer but the first is dropped in training.
         bidirectional: whether a second recurrence runs from the end to the beginning.
         proj_size: features that the hidden state is projected to after each step; 0 for none.
-        dtype: of the parameters.
+        dtype: the type of the parameters.
         device: the CPU, if it is given at all.
 
     Raises:
@@ -102,16 +102,16 @@ class RNNBase(Recurrent):
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """The parameters of each layer and direction."""
+        """Parameters of each layer and direction."""
         suffixes = [suffix for layer in self.suffixes for suffix in layer]
         named = self._own_parameters()
         return [[each for name, each in named.items() if name.endswith(suffix)] for suffix in suffixes]
 
     def flatten_parameters(self) -> None:
-        """Nothing: it arranges memory for CUDA's library, and programs written for that call it."""
+        """Do nothing: it arranges memory for CUDA's library, and programs written for that call it."""
 
     def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
-        """The weights and the biases of a layer in one direction; zeros in place of biases, if there are none."""
+        """Return the weights and the biases of a layer in one direction; zeros in place of missing biases."""
         weights: list[Tensor] = [getattr(self, f"weight_{place}{suffix}") for place in ("ih", "hh")]
         is_own = type(self).product is not RNNBase.product or current_handler() is not None
         if is_own or self.proj_size or any(each.dtype is not float32 for each in weights):
@@ -120,7 +120,7 @@ class RNNBase(Recurrent):
         return (*weights, *(getattr(self, f"bias_{place}{suffix}", zero) for place in ("ih", "hh")))
 
     def product(self, x: Tensor, place: str) -> Tensor:
-        """`F.linear` with the parameters of a place.
+        """Apply `F.linear` with the parameters of a place.
 
         Raises:
             DTypeError: if the types differ (``MT202``).
@@ -137,10 +137,10 @@ class RNNBase(Recurrent):
 
 
 def positive(what: str, value: Any) -> int:
-    """An int above 0.
+    """Check an int above 0, and return it.
 
     Raises:
-        TypeError: if it is no int.
+        TypeError: if it is not an int.
         ValueError: if it is not above 0.
     """
     if whole(what, value) == 0:
@@ -149,7 +149,7 @@ def positive(what: str, value: Any) -> int:
 
 
 def truth(what: str, value: Any) -> bool:
-    """A bool given as an option.
+    """Check a bool given as an option, and return it.
 
     Raises:
         TypeError: for anything else, such as the number that belongs to the option before.
@@ -163,7 +163,7 @@ _NONLINEARITIES = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
 
 
 def mode_of(name: str, nonlinearity: str) -> str:
-    """The kind of a plain network.
+    """Return the kind of a plain network.
 
     Raises:
         ValueError: for another nonlinearity than tanh and relu.
@@ -176,7 +176,7 @@ def mode_of(name: str, nonlinearity: str) -> str:
 class RNN(RNNBase):
     """Plain recurrent layers (Elman, 1990): ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` at each time.
 
-    Options, shapes and results are those of `LSTM`, but that the state is one tensor, and nothing is projected.
+    Options, shapes and results are those of `LSTM`, except that the state is one tensor, and nothing is projected.
 
     Example:
         >>> import minitorch as mt
@@ -205,7 +205,7 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Layers of long short-term memory (Hochreiter and Schmidhuber, 1997), as `torch.nn.LSTM`.
+    """Long short-term memory layers (Hochreiter and Schmidhuber, 1997), as `torch.nn.LSTM`.
 
     At each time, with the gates i, f, g and o in this order along the first axis of weights and biases:
 
@@ -248,14 +248,14 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Layers of gated recurrent units (Cho and others, arXiv:1406.1078), as `torch.nn.GRU`.
+    """Gated recurrent unit layers (Cho and others, arXiv:1406.1078), as `torch.nn.GRU`.
 
     At each time, with the gates r, z and n in this order along the first axis of weights and biases:
 
         r, z = sigmoid(W_ih x + b_ih + W_hh h + b_hh)
         n = tanh(W_in x + b_in + r * (W_hn h + b_hn)),    h = (1 - z) * n + z * h
 
-    Options, shapes and results are those of `LSTM`, but that the state is one tensor, and nothing is projected.
+    Options, shapes and results are those of `LSTM`, except that the state is one tensor, and nothing is projected.
 
     Example:
         >>> import minitorch as mt

@@ -25,7 +25,7 @@ from .recurrent import mode_of
 
 
 class Cell(Module):
-    """A step, given the products of the input and of the hidden state.
+    """Step of a recurrent network, given the products of the input and of the hidden state.
 
     Attributes:
         mode: a row of `KINDS`.
@@ -38,7 +38,7 @@ class Cell(Module):
     bias: bool
 
     def product(self, x: Tensor, place: str) -> Tensor:
-        """[N, features] times the weight of a place, ``"ih"`` or ``"hh"``, plus its bias."""
+        """Return [N, features] times the weight of a place, ``"ih"`` or ``"hh"``, plus its bias."""
         raise NotImplementedError
 
     @property
@@ -47,7 +47,7 @@ class Cell(Module):
         return f"{self.mode.partition('_')[0]}Cell"
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """One step.
+        """Make one step.
 
         Args:
             input: [N, input_size], or [input_size].
@@ -79,7 +79,7 @@ class Cell(Module):
         return state if kind.states > 1 else state[0]
 
     def _given(self, hx: Any, shape: tuple[int, ...], count: int) -> tuple[Tensor, ...]:
-        """The state that was given, as a tuple."""
+        """Return the given state as a tuple."""
         given = tuple(hx) if count > 1 and isinstance(hx, (tuple, list)) else (hx,)
         if len(given) != count:
             raise TypeError(f"{self.title}: hx is a pair of tensors (h, c), not {type(hx).__name__}")
@@ -95,20 +95,20 @@ class Cell(Module):
         return given
 
     def extra_repr(self) -> str:
-        """The options; those with a default only if they differ from it."""
+        """Return the options as text; those with a default only if they differ from it."""
         bias = "" if self.bias else ", bias=False"
         return f"{self.input_size}, {self.hidden_size}{bias}" + ", nonlinearity=relu" * (self.mode == "RNN_RELU")
 
 
 class RNNCellBase(Cell):
-    """What the cells have in common: their options and parameters, under PyTorch's names.
+    """Base class of the cells: their options and parameters, under PyTorch's names.
 
     Args:
         mode: a row of `KINDS`.
         input_size: features of the input.
         hidden_size: features of the hidden state.
         bias: whether the two products have biases.
-        dtype: of the parameters.
+        dtype: the type of the parameters.
         device: the CPU, if it is given at all.
     """
 
@@ -139,12 +139,12 @@ class RNNCellBase(Cell):
             init.uniform_(each, -bound, bound)
 
     def product(self, x: Tensor, place: str) -> Tensor:
-        """`F.linear` with the parameters of a place."""
+        """Apply `F.linear` with the parameters of a place."""
         return F.linear(x, getattr(self, f"weight_{place}"), getattr(self, f"bias_{place}"))
 
 
 class RNNCell(RNNCellBase):
-    """A step of a plain network: ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or with relu for tanh.
+    """Step of a plain network: ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or with relu for tanh.
 
     Example:
         >>> import minitorch as mt
@@ -166,7 +166,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """A step of an LSTM, as `LSTM` takes it at each time; the state is a pair ``h, c``.
+    """Step of an LSTM, as `LSTM` takes it at each time; the state is a pair ``h, c``.
 
     Example:
         >>> import minitorch as mt
@@ -182,7 +182,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """A step of a GRU, as `GRU` takes it at each time.
+    """Step of a GRU, as `GRU` takes it at each time.
 
     Example:
         >>> import minitorch as mt

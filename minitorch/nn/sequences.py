@@ -47,7 +47,7 @@ class Recurrent(Module):
     proj_size: int
 
     def product(self, x: Tensor, place: str) -> Tensor:
-        """[..., features] times the weight of a place, such as ``"ih_l0"`` or ``"hh_l1_reverse"``, plus its bias."""
+        """Return [..., features] times the weight of a place (``"ih_l0"``, ``"hh_l1_reverse"``), plus its bias."""
         raise NotImplementedError
 
     @property
@@ -111,7 +111,7 @@ class Recurrent(Module):
         return x, last if len(last) > 1 else last[0]
 
     def _direction(self, x: Tensor, state: State, suffix: str, reverse: bool) -> tuple[Tensor, State]:
-        """One layer in one direction: the hidden states at all times, and the last state."""
+        """Run one layer in one direction; return the hidden states at all times, and the last state."""
 
         def hidden(h: Tensor) -> Tensor:
             return self.product(h, f"hh{suffix}")
@@ -124,11 +124,11 @@ class Recurrent(Module):
         return stack(hs), end
 
     def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
-        """The weights and biases of a layer in one direction, as operators have them; none if it is no operator."""
+        """Return the weights and biases of a layer in one direction for operators; none if it is no operator."""
         return ()
 
     def _operator(self, x: Tensor, given: Sequence[Tensor], directions: int) -> tuple[Tensor, list[State]]:
-        """One layer over a sequence of symbolic length: its hidden states, and the last states of each direction."""
+        """Run one layer over a sequence of symbolic length; return hidden states, and last states by direction."""
         recurrent = load("minitorch_operators.recurrent")
         operator, reverse = getattr(recurrent, self.mode.lower()), (False, True)[:directions]
         hs, *last = [
@@ -137,7 +137,7 @@ class Recurrent(Module):
         return flatten(transpose(hs, 1, 2), 2), [*zip(*map(unbind, last), strict=True)]
 
     def _first(self, x: Tensor, hx: Any, batched: bool) -> list[tuple[Tensor, ...]]:
-        """The first states, taken apart by layer and direction: of each, those of all places."""
+        """Return the first states, taken apart by layer and direction: of each, those of all places."""
         places = self.num_layers * (2 if self.bidirectional else 1)
         if hx is None:
             return [(zeros(x.shape[1], size, dtype=x.dtype),) * places for size in self.sizes]
@@ -159,7 +159,7 @@ class Recurrent(Module):
         return [unbind(each if batched else unsqueeze(each, 1)) for each in given]
 
     def _checked(self, input: Tensor) -> bool:
-        """Whether there is a batch.
+        """Check the input, and return whether there is a batch.
 
         Raises:
             ShapeError: if the input does not fit (``MT201``).
@@ -177,7 +177,7 @@ class Recurrent(Module):
         return input.ndim == 3
 
     def extra_repr(self) -> str:
-        """The options; those with a default only if they differ from it."""
+        """Return the options as text; those with a default only if they differ from it."""
         usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0,
                  "bidirectional": False}  # fmt: skip
         shown = [f"{name}={value}" for name in usual if (value := getattr(self, name)) != usual[name]]

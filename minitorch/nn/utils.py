@@ -23,7 +23,7 @@ def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 def _check_limit(what: str, value: float | Tensor) -> None:
-    """Refuse what is not a number; a tensor is taken as it is, since its value may be unknown in a trace."""
+    """Refuse a value that is not a number; a tensor is accepted, since its value may be unknown in a trace."""
     if not isinstance(value, Tensor):
         real(what, value)
 
@@ -34,12 +34,12 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     From Pascanu et al., arXiv:1211.5063.
 
     Args:
-        parameters: those whose ``grad`` is limited.
+        parameters: the parameters whose ``grad`` is limited.
         max_norm: the largest norm allowed.
-        norm_type: which norm, ``math.inf`` included.
+        norm_type: the order of the norm, ``math.inf`` included.
 
     Returns:
-        The norm as it was.
+        The norm before clipping.
 
     Example:
         >>> import minitorch as mt
@@ -79,7 +79,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of all parameters in one dimension.
+    """Return all elements of all parameters in one dimension.
 
     Example:
         >>> import minitorch as mt
