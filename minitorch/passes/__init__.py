@@ -1,9 +1,9 @@
 """Passes: functions from graph to graph, as values with names.
 
-`DEFAULT` is the pipeline that every way in uses. `LOWERING` follows it on the way to a backend that makes loops of the
-graph: its passes bring a graph into the form that fuses best. The `interpret` backend does without them. `FREEZING`,
-of a package beside the engine, takes the place of `DEFAULT` where parameters are constants. `autocast` makes a pass
-that changes numbers on purpose, and is in none of them.
+`DEFAULT` is the pipeline that every way in uses. `LOWERING` follows it for a backend that lowers the graph to loops:
+its passes bring the graph into the form that fuses best. The `interpret` backend does without them. `FREEZING`, of a
+package beside the engine, replaces `DEFAULT` where parameters are constants. `autocast` makes a pass that changes
+numbers on purpose, and is in none of them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from minitorch_inference.pipeline import AFFINE_FOLDING, FOLDING, FREEZING
 
 DEFAULT: tuple[Pass, ...] = (
-    DEAD_CODE,  # first, so that the others have fewer nodes to look at
-    COMMON_SUBEXPRESSIONS,  # laws that say x twice mean the same node
+    DEAD_CODE,  # first, so that the others visit fewer nodes
+    COMMON_SUBEXPRESSIONS,  # in a law, both x are the same node
     MOVEMENT,
     CONSTANT_FOLDING,
     ALGEBRA,
@@ -44,12 +44,12 @@ DEFAULT: tuple[Pass, ...] = (
 )
 
 LOWERING: tuple[Pass, ...] = (
-    UNSHARDED,  # before anything is looked for
+    UNSHARDED,  # before the passes that search for patterns
     EARLY_QUANTISATION,  # so that products have it in their epilogue
     INTEGER_PRODUCTS,
     SCATTER_TO_SELECT,
-    CONTRACTION_DIMENSIONS,  # takes up the reshapes next to a product,
-    SINK_RESHAPES,  # so that this moves only those that are left
+    CONTRACTION_DIMENSIONS,  # takes the reshapes next to a product,
+    SINK_RESHAPES,  # so that this moves only the others
     CHANNELS_LAST,  # of values that are next to their products now
 )
 
@@ -91,7 +91,7 @@ def run_pipeline(graph: Graph, passes: Iterable[Pass] = DEFAULT) -> Run:
 
 
 def lowered(graph: Graph) -> Graph:
-    """The graph after the `LOWERING` passes: the input of the fusing compiler.
+    """Apply the `LOWERING` passes to a graph; the result is the input of the fusing compiler.
 
     Example:
         >>> graph = Graph.parse('''

@@ -1,8 +1,8 @@
 """Algebraic simplification: laws that hold for every value of every type, bit for bit.
 
-That is a high bar. Floats have NaN, infinities and two zeros, and round; integers wrap around. A law of the real
-numbers that fails one of these stays out, or is guarded by a condition on the type. `minitorch.passes.rejected` lists
-the tempting ones that stay out, each with a value that refutes it. The bits inside a NaN are all that a law may change.
+Floats have NaN, infinities and two zeros, and round; integers wrap around. A law of the real numbers that fails for
+one of these stays out, or is guarded by a condition on the type. `minitorch.passes.rejected` lists the tempting ones
+that stay out, each with a counterexample. A law may change only the bits inside a NaN.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _all_ones(spec: Spec) -> bool | int:
 
 
 def _times_reciprocal(match: Match) -> Node | None:
-    """A power of two has an exact reciprocal, unless that overflows or is subnormal."""
+    """Divide by a power of two by its reciprocal, which is exact unless it overflows or is subnormal."""
     divisor = float(match["n"].params["value"])
     fraction, exponent = math.frexp(divisor)
     _, low, high = _FLOATS[match.node.dtype]
@@ -60,7 +60,7 @@ def _times_reciprocal(match: Match) -> Node | None:
 
 
 def _straight_cast(match: Match) -> Node | None:
-    """A cast without the intermediate type, if that holds every value and the conversions agree."""
+    """Return a cast without the intermediate type, if that holds every value and the conversions agree."""
     source, between, target = match["x"].dtype, match["a"], match["b"]
     if (source, between) not in EXACT:
         return None
@@ -80,7 +80,7 @@ def _to_own_type(match: Match) -> bool:
 
 
 def _varying_integers(match: Match) -> bool:
-    """Of three numbers each could be the `x` of the other two, without end; folding makes one number of them."""
+    """Return whether `x` is integer and no constant: with three constants, the law would apply endlessly."""
     return match["x"].dtype.category != "float" and not is_splat(match["x"])
 
 

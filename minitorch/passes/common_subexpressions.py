@@ -19,7 +19,7 @@ from .pipeline import Pass
 
 
 def merge_common_subexpressions(graph: Graph) -> Graph:
-    """The graph with every value computed once."""
+    """Merge nodes so that every value is computed once."""
     done = {node: node for node in graph.inputs}
     first: dict[Hashable, Node] = {}
     program = []

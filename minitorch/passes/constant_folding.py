@@ -1,8 +1,8 @@
 """Constant folding: nodes that depend on constants alone are evaluated at compile time.
 
-Splats stay splats: an elementwise operation on them is done on a sample. `iota` is not a constant here, and neither is
-`random_bits` ever: a compiler makes their elements where they are used, which is better than reading them from memory.
-What is larger than `MOST_ELEMENTS`, or fails when evaluated (an index out of range), is left to the run.
+Splats stay splats: an elementwise operation on them is done on a sample. `iota` and `random_bits` are not constants
+here: a compiler computes their elements where they are used, which is better than reading them from memory. A node with
+more than `MOST_ELEMENTS`, or that fails when evaluated (an index out of range), is left to the run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .pipeline import Pass
 Array = np.ndarray[Any, Any]
 
 MOST_ELEMENTS = 1 << 14  # elements of operands and result together; raising it takes compile time and memory
-MOST_REPEATED = 1 << 6  # elements of an array that is repeated; beyond, a kernel repeats it by an index, for nothing
+MOST_REPEATED = 1 << 6  # elements of a repeated array; beyond, a kernel repeats it by indexing, at no cost
 SAMPLE = (2,)  # enough for an operation on splats; of 0-d arrays NumPy computes some powers in another way
 ELEMENTWISE = frozenset(("unary", "binary", "ternary"))
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """The graph with constant subexpressions evaluated."""
+    """Evaluate the constant subexpressions of a graph."""
     done = {node: node for node in graph.inputs}
     program = []
     changed = False
@@ -43,7 +43,7 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def fold(node: Node) -> Node | None:
-    """The constant that a node of constants computes; None if it is left to the run."""
+    """Return the constant that a node of constants computes; None if it is left to the run."""
     if node.primitive is random_bits:
         return None
     by_number = node.primitive.kind in ELEMENTWISE and all(map(is_splat, node.inputs))
@@ -55,7 +55,7 @@ def fold(node: Node) -> Node | None:
     try:
         with np.errstate(all="ignore"):
             result = np.asarray(node.primitive.evaluate(*arrays, **node.params))
-    except Exception:  # the run will say it, with the user's line
+    except Exception:  # the run raises it, with the user's line
         return None
     if not is_finite(result) and all(map(is_finite, arrays)):  # left to the run, where `check_nan` can name the line
         return None
@@ -63,19 +63,19 @@ def fold(node: Node) -> Node | None:
 
 
 def is_finite(array: Array) -> bool:
-    """Whether there is neither an infinity nor a NaN in an array."""
+    """Return whether an array holds neither an infinity nor a NaN."""
     return array.dtype.kind in "biu" or bool(np.isfinite(array).all())
 
 
 def array_of(node: Node, shape: tuple[int, ...]) -> Array:
-    """The elements of a constant, a splat's in another shape."""
+    """Return the elements of a constant, a splat's in another shape."""
     if is_splat(node):
         return np.asarray(constant.evaluate(value=node.params["value"], shape=shape, dtype=node.dtype))
     return node.params["value"].array  # type: ignore[no-any-return]
 
 
 def literal_of(array: Array, node: Node) -> Node:
-    """The constant with these elements, in the place of a node; a splat if all are the same bits."""
+    """Return the constant with these elements, in place of a node; a splat if all have the same bits."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.size:
         bits = flat.view(np.uint8).reshape(flat.size, -1)

@@ -4,7 +4,7 @@ It is the einsum of two operands. The index space has one dimension for each lab
 first `kept` of them, and the product of the operands is summed over the others. A dimension of an operand is one label,
 or several that a reshape has joined.
 
-No program of a user's has this primitive. It has no gradient, and stands in a table of its own, `ir.LOWERED`.
+No user's program has this primitive. It has no gradient, and is in a separate table, `ir.LOWERED`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _flat(labels: Labels) -> list[int]:
 
 
 def _evaluate(a: Array, b: Array, *, lengths: Shape, kept: int, left: Labels, right: Labels, dtype: DType) -> Array:
-    """A product of matrices, whose dimensions are joined as those of `dot` are: batch, rows, columns, sum."""
+    """Compute a product of matrices, whose dimensions are joined as in `dot`: batch, rows, columns, sum."""
     one, other = _flat(left), _flat(right)
     summed = [label for label in one if label >= kept]
     batch = [label for label in one if label in other and label < kept]
@@ -79,7 +79,7 @@ contract = LOWERED["contract"] = Primitive(
 
 
 def space_of(node: Node) -> Shape:
-    """The lengths of all dimensions that a contraction runs over, those of its result first."""
+    """Return the lengths of all dimensions that a contraction runs over, those of its result first."""
     if node.primitive is contract:
         lengths: Shape = node.params["lengths"]
         return lengths
@@ -87,7 +87,7 @@ def space_of(node: Node) -> Shape:
 
 
 def labels_of(node: Node) -> tuple[Labels, Labels]:
-    """For both operands of a contraction, which dimensions of the space each dimension is made of."""
+    """Return, for both operands of a contraction, the dimensions of the space that each dimension joins."""
     if node.primitive is contract:
         return node.params["left"], node.params["right"]
     last = node.spec.ndim

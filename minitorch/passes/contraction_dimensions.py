@@ -1,9 +1,9 @@
 """Contraction dimensions: the reshapes and permutations around a `dot` become dimensions of a `contract`.
 
-A convolution is one `dot` between reshapes: all that a filter sees (depth × height × width) is one dimension for it,
-and so is everything that a filter is put on (batch × height × width). For loops those are better told apart: then an
-element of the image is at an index without divisions, and the result is stored in the order in which it is wanted. So
-the `dot` becomes a `contract`, which has all of these dimensions.
+A convolution is one `dot` between reshapes: a filter's window (depth × height × width) is one of its dimensions, and so
+are the places of the filter (batch × height × width). Loops run better over separate dimensions: an element of the
+image then has an index without divisions, and the result is stored in the order of its use. So the `dot` becomes a
+`contract`, which has all of these dimensions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .pipeline import Pass
 
 @dataclass
 class _Space:
-    """A space whose dimensions are being split: lengths by label, and what is made of labels."""
+    """A space whose dimensions are being split: lengths by label, and the dimensions made of labels."""
 
     lengths: dict[int, int]
     left: list[tuple[int, ...]]
@@ -33,7 +33,7 @@ class _Space:
     kept: list[int]
 
     def split(self, label: int, outer: int) -> tuple[int, int]:
-        """Two dimensions in place of one."""
+        """Put two dimensions in place of one."""
         fresh = count(max(self.lengths) + 1)
         pair = next(fresh), next(fresh)
         self.lengths[pair[0]], self.lengths[pair[1]] = outer, self.lengths.pop(label) // outer
@@ -43,7 +43,7 @@ class _Space:
         return pair
 
     def copy(self) -> _Space:
-        """The same space, to be split by itself."""
+        """Return a copy of the space, which is split independently."""
         return _Space(dict(self.lengths), list(self.left), list(self.right), list(self.kept))
 
 
@@ -52,7 +52,7 @@ def _replaced(labels: Iterable[int], old: int, new: tuple[int, int]) -> tuple[in
 
 
 def contraction_dimensions(graph: Graph) -> Graph:
-    """The graph with a `contract` in place of each `dot` whose dimensions are joined by reshapes."""
+    """Replace each `dot` whose dimensions are joined by reshapes by a `contract`."""
     users = graph.users()
     outputs = set(graph.outputs)
     moved: dict[Node, Node] = {}
@@ -86,7 +86,7 @@ def contraction_dimensions(graph: Graph) -> Graph:
         moved[last] = made if made.shape == last.shape else add(apply(P.reshape, made, shape=last.shape))
         at = node
         while at is not last:
-            moved[at] = moved[last]  # read by nobody else
+            moved[at] = moved[last]  # read by no other node
             (at,) = users[at]
     if not moved:
         return graph
@@ -95,7 +95,7 @@ def contraction_dimensions(graph: Graph) -> Graph:
 
 
 def _params(space: _Space) -> dict[str, Any]:
-    """The parameters of a `contract`: labels of length 1 dropped, the others numbered, those that are kept first."""
+    """Return the parameters of a `contract`: labels of length 1 dropped, the others numbered, kept ones first."""
     kept = [label for label in space.kept if space.lengths[label] > 1]
     summed = [label for dim in space.left for label in dim if label not in space.kept and space.lengths[label] > 1]
     number = {label: place for place, label in enumerate((*kept, *summed))}
@@ -108,7 +108,7 @@ def _params(space: _Space) -> dict[str, Any]:
 
 
 def _through_operand(node: Node, space: _Space, side: str) -> tuple[Node, _Space]:
-    """The value that an operand permutes or reshapes, with its dimensions in terms of the space."""
+    """Return the value that an operand permutes or reshapes, with its dimensions in terms of the space."""
     while node.primitive in (P.permute, P.reshape):
         (x,) = node.inputs
         after = space.copy()
@@ -128,7 +128,7 @@ def _through_operand(node: Node, space: _Space, side: str) -> tuple[Node, _Space
 def _through_users(
     node: Node, space: _Space, users: Mapping[Node, Sequence[Node]], outputs: set[Node]
 ) -> tuple[Node, _Space]:
-    """The last of the permutations and reshapes after a product that split its dimensions."""
+    """Return the last of the permutations and reshapes after a product that split its dimensions."""
     while node not in outputs and len(users[node]) == 1:
         (user,) = users[node]
         after = space.copy()
@@ -144,13 +144,13 @@ def _through_users(
 
 
 def _splits(shape: Shape, space: _Space) -> bool:
-    """Whether a shape is that of the result with dimensions split, and none joined."""
+    """Return whether a shape is the result's with dimensions split, and none joined."""
     found = _matched(shape, space.kept, space)
     return found is not None and all(len([each for each in dim if space.lengths[each] > 1]) <= 1 for dim in found)
 
 
 def _matched(shape: Shape, labels: Sequence[int], space: _Space) -> list[tuple[int, ...]] | None:
-    """The labels of each dimension of a shape, split where needed; None if they do not fit."""
+    """Return the labels of each dimension of a shape, split where needed; None if they do not fit."""
     rest = [label for label in labels if space.lengths[label] > 1]
     found: list[tuple[int, ...]] = []
     for length in shape:

@@ -8,7 +8,7 @@ from .pipeline import Pass
 
 
 def remove_dead_code(graph: Graph) -> Graph:
-    """The graph without the nodes that no output needs."""
+    """Remove the nodes that no output needs."""
     needed = set(topological_order(graph.outputs))
     if all(node in needed for node in graph.nodes):
         return graph

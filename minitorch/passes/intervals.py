@@ -1,13 +1,13 @@
-"""Interval analysis of integers: the least and the largest number that a value of a graph can be.
+"""Interval analysis of integers: the least and the largest number that a value of a graph can take.
 
-A zero point that is an input may be anything that its type holds. Whether it is one of the integers that it belongs to
-is seen from what was done to it: a cast from a byte, a clamp, a constant.
+A zero point that is an input may be any number of its type. The operations on it (a cast from a byte, a clamp, a
+constant) show whether it is one of the integers that it belongs to.
 
     cast(z: u8)                      0 to 255
-    where(z < 0, 0, z)               0 to what z is at most: a comparison tells about both branches of a selection
+    where(z < 0, 0, z)               0 to the most that z can be: a comparison bounds both branches of a selection
 
-This is the interval domain of abstract interpretation (Cousot and Cousot, 1977), on demand: from a node back to where
-nothing is known but the type. The answer is an upper bound: no number is outside of it, and not all inside need occur.
+This is the interval domain of abstract interpretation (Cousot and Cousot, 1977), on demand: from a node back to those
+of which only the type is known. The answer is an upper bound: no number is outside it, and not all inside need occur.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.flip, P.unfol
 
 
 def interval(node: Node, given: Known | None = None) -> Interval:
-    """The least and the largest number of a value of an integer type.
+    """Return the least and the largest number of a value of an integer type.
 
     Args:
         node: the value.
-        given: what is known of other values, such as inputs.
+        given: the known intervals of other values, such as inputs.
 
     Example:
         >>> from minitorch.graph.graph import Graph
@@ -63,7 +63,7 @@ def interval(node: Node, given: Known | None = None) -> Interval:
 
 
 def of_type(dtype: DType) -> Interval:
-    """The least and the largest number of an integer type."""
+    """Return the least and the largest number of an integer type."""
     limits = np.iinfo(dtype.numpy)
     return int(limits.min), int(limits.max)
 
@@ -80,7 +80,7 @@ def _moved(node: Node, known: Known) -> Interval:
 
 
 def _cast(node: Node, known: Known) -> Interval:
-    """Of an integer that the new type holds, that integer; all others wrap."""
+    """Bound a cast: an integer that the new type holds stays the same; all others wrap."""
     limits, (source,) = of_type(node.dtype), node.inputs
     if source not in known:
         return limits
@@ -94,14 +94,14 @@ def _maximum(node: Node, known: Known) -> Interval:
 
 
 def _complement(node: Node, known: Known) -> Interval:
-    """The order turned around: a minimum of integers is made of it."""
+    """Reverse the order, for the minimum of integers, which is a maximum of complements."""
     low, high = known[node.inputs[0]]
     ends = sum(of_type(node.dtype))  # -1, or the largest of an unsigned type
     return ends - high, ends - low
 
 
 def _product(node: Node, known: Known) -> Interval:
-    """The extremes of the products of the ends, if none of them wraps."""
+    """Return the extremes of the products of the ends, if none of these wraps."""
     (one, two), (three, four) = (known[operand] for operand in node.inputs)
     ends, limits = (one * three, one * four, two * three, two * four), of_type(node.dtype)
     low, high = min(ends), max(ends)
@@ -109,14 +109,14 @@ def _product(node: Node, known: Known) -> Interval:
 
 
 def _compared(node: Node) -> tuple[Node, ...]:
-    """The operands of the comparison that a selection goes by."""
+    """Return the operands of the comparison that a selection goes by."""
     condition = node.inputs[0] if node.primitive is P.where else node
     is_comparison = condition.primitive in (P.less, P.less_equal, P.equal)
     return condition.inputs if is_comparison and condition.inputs[0].dtype.category == "int" else ()
 
 
 def _outcome(condition: Node, known: Known) -> bool | None:
-    """The result of a comparison, if it is the same for all that its operands can be."""
+    """Return the result of a comparison, if it is the same for all values of its operands."""
     (low, high), (least, most) = (known[operand] for operand in condition.inputs)
     if condition.primitive is P.equal:
         return False if high < least or most < low else None
@@ -126,7 +126,7 @@ def _outcome(condition: Node, known: Known) -> bool | None:
 
 
 def _choice(node: Node, known: Known) -> Interval:
-    """Either branch; one that was compared is on its side of what it was compared with."""
+    """Join both branches; a compared one is bounded by the other operand of the comparison."""
     condition, here, elsewhere = node.inputs
     compared = _compared(node)
     outcome = _outcome(condition, known) if compared else None
@@ -145,13 +145,13 @@ def _choice(node: Node, known: Known) -> Interval:
 
 
 def _checked(node: Node, known: Known) -> Interval:
-    """What is not in this range, no value is."""
+    """Restrict a value to the range of its check."""
     low, high = known[node.inputs[0]]
     return max(low, int(node.params["low"])), min(high, int(node.params["high"]))
 
 
 def _place(node: Node, known: Known) -> Interval:
-    """A place along a dimension, if the type has numbers for all of them."""
+    """Bound a place along a dimension, if the type has numbers for all places."""
     size = node.params["size"] if node.primitive is P.iota else node.inputs[0].shape[node.params["dim"]]
     limits = of_type(node.dtype)
     return (0, max(size - 1, 0)) if size - 1 <= limits[1] else limits

@@ -1,7 +1,7 @@
 """Movement simplification: movements that cancel each other, or change nothing, are removed.
 
-Gradients and broadcasting leave many of these behind: a reshape of a reshape, a transposition undone by the next one,
-an expansion to the same shape. Only places change, so every law holds for every value.
+Gradients and broadcasting leave many of these: a reshape of a reshape, a transposition undone by the next one, an
+expansion to the same shape. Only places change, so every law holds for every value.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ s, t = param("s"), param("t")
 
 
 def _keeps_shape(match: Match) -> bool:
-    """For movements that are the identity if the shape stays the same."""
+    """Return whether the shape stays the same, for movements that are then the identity."""
     return bool(match["x"].shape == match.node.shape)
 
 
 def _permute_as_reshape(match: Match) -> Node | None:
-    """If only dimensions of length 1 change their place, all elements stay in order."""
+    """Return the reshape equal to a permutation that moves only dimensions of length 1."""
     shape = match["x"].shape
     moved = [dim for dim in match["s"] if shape[dim] != 1]
     return match.apply(reshape, match["x"], shape=match.node.shape) if moved == sorted(moved) else None
 
 
 def _expand_as_reshape(match: Match) -> Node | None:
-    """If nothing is repeated, there are only new dimensions of length 1."""
+    """Return the reshape equal to an expansion that only adds dimensions of length 1."""
     if match["x"].spec.size != match.node.spec.size or 0 in match.node.shape:
         return None
     return match.apply(reshape, match["x"], shape=match.node.shape)
@@ -43,7 +43,7 @@ def _permute_once(match: Match) -> Node:
 
 
 def _slice_once(match: Match) -> Node:
-    """The bounds of the outer slice, counted in the elements of the inner one's input."""
+    """Return the outer slice with its bounds counted in elements of the inner one's input."""
     inner, outer = match.node.inputs[0].params, match.node.params
     step = tuple(by * then for by, then in zip(inner["step"], outer["step"], strict=True))
     start = tuple(
@@ -63,7 +63,7 @@ def _flip_once(match: Match) -> Node:
 
 
 def _flip_visible(match: Match) -> Node | None:
-    """A dimension of length 0 or 1 reads the same backwards."""
+    """Drop dimensions of length 0 or 1 from a flip: they read the same backwards."""
     dims = tuple(dim for dim in match["s"] if match["x"].shape[dim] > 1)
     if len(dims) == len(match["s"]):
         return None
@@ -71,7 +71,7 @@ def _flip_visible(match: Match) -> Node | None:
 
 
 def _slice_of_pad(match: Match) -> Node | None:
-    """The operand of a padding that is sliced off again."""
+    """Return the operand of a padding that a slice removes again."""
     padded = match.node.inputs[0]
     before = tuple(amounts[0] for amounts in padded.params["padding"])
     step = tuple(amounts[2] + 1 for amounts in padded.params["padding"])
@@ -85,7 +85,7 @@ def _slice_of_pad(match: Match) -> Node | None:
 
 
 def _slice_of_concatenate(match: Match) -> Node | None:
-    """A slice of the one operand that it lies in."""
+    """Slice the one operand of a concatenation in which the slice lies."""
     joined, cut = match["x"], match.node.params
     if joined.primitive is not concatenate or 0 in match.node.shape:
         return None

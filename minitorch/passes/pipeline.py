@@ -24,16 +24,16 @@ STAGES = "{:<24}{:<14}{:>11}  {}"  # a pass, the nodes before and after it, its 
 class Pass:
     """A named function from graph to graph.
 
-    A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs and
+    A pass returns a new graph, or the given one if there is nothing to do. It keeps inputs and
     outputs: their number, order, shapes and types. The outputs have the same bits, NaN counting as NaN, if sums are
     taken as of contiguous operands, and in the same order. The exceptions are `autocast`, which is for other numbers,
     and affine folding, which is for frozen graphs and states its bound.
 
     Attributes:
-        name: how listings and pictures call it.
+        name: its name in listings and pictures.
         function: from graph to graph.
         doc: its purpose, in a sentence.
-        rules: the table, if the pass is one.
+        rules: its table of rules, if it has one.
         rearranges: whether it may give values another shape, and sums another order. Pictures then follow arithmetic
             by the line of the program that asked for it.
     """
@@ -77,7 +77,7 @@ def _specs(graph: Graph) -> list[object]:
 
 
 def table_pass(name: str, rules: Rules, doc: str) -> Pass:
-    """A pass that applies a table of rules."""
+    """Make a pass that applies a table of rules."""
     return Pass(name, lambda graph: rewrite(graph, rules), doc, rules)
 
 
@@ -104,12 +104,12 @@ class Stage:
 
     @property
     def removed(self) -> Counter[str]:
-        """How many nodes of each primitive there are less than before."""
+        """The number of nodes removed, by primitive."""
         return self.before.count() - self.after.count()
 
     @property
     def added(self) -> Counter[str]:
-        """How many nodes of each primitive there are more than before."""
+        """The number of nodes added, by primitive."""
         return self.after.count() - self.before.count()
 
     @property
@@ -156,7 +156,7 @@ class Run(Tabular, Drawable):
 
 
 def run_pipeline(graph: Graph, passes: Iterable[Pass]) -> Run:
-    """Apply passes one after another; the graph that is given stays as it is.
+    """Apply passes one after another; the given graph stays unchanged.
 
     Raises:
         GraphError: naming the pass after which the graph breaks a rule (``MT601``).

@@ -1,7 +1,7 @@
 """Laws that stay out: true of real numbers, and wrong for some value of some type.
 
-Each row carries a value that refutes it, and the tests evaluate both sides there. Compilers that apply such laws do it
-under a flag with a name like `-ffast-math`; here there is none.
+Each row has a counterexample, and the tests evaluate both sides there. Compilers apply such laws under a flag such as
+`-ffast-math`; here there is none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RejectedLaw:
     why: str
 
     def sides(self) -> tuple[Graph, Graph]:
-        """Both sides of the law as graphs of the same inputs: two elements each, in the order of `values`."""
+        """Return both sides of the law as graphs of the same inputs: two elements each, in the order of `values`."""
         spec = Spec((2,), self.dtype)
         inputs = {name: input_node(name, spec) for name in self.values}
         left = instantiate(self.law.pattern, inputs, spec)

@@ -1,8 +1,8 @@
 """Scatter to select: a `scatter_add` of one number per row becomes a comparison with one-hot columns.
 
-The gradient of cross-entropy scatters a number into each row of a matrix of zeros, at a column that is data. That is a
-library call. Written as ``where(arange(columns) == index, number, 0)`` it is pointwise, and fuses with whatever is
-around it.
+The gradient of cross-entropy scatters a number into each row of a matrix of zeros, at a column given by data. This is
+a library call. Written as ``where(arange(columns) == index, number, 0)`` it is pointwise, and fuses with its
+neighbours.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .pipeline import Pass
 
 
 def scatter_to_select(graph: Graph) -> Graph:
-    """The graph with such additions as selections."""
+    """Replace such additions by selections."""
     moved: dict[Node, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -35,21 +35,21 @@ def scatter_to_select(graph: Graph) -> Graph:
 
 
 def _is_one_per_row(x: Node, updates: Node, *indices: Node) -> bool:
-    """Whether update number i goes to row i of a matrix."""
+    """Return whether update number i goes to row i of a matrix."""
     rows = indices[0]
     is_matrix = x.spec.ndim == len(indices) == 2 and _zero(x) is not None
     return is_matrix and rows.shape == x.shape[:1] and _counts(rows)
 
 
 def _counts(rows: Node) -> bool:
-    """Whether a vector is 0, 1, 2, ...: as `iota`, or as a constant, in graphs that others have made."""
+    """Return whether a vector is 0, 1, 2, ...: an `iota`, or in graphs made elsewhere a constant."""
     if rows.primitive is P.constant and not is_splat(rows):
         return bool(np.array_equal(rows.params["value"].array, np.arange(len(rows.params["value"].array))))
     return rows.primitive is P.iota
 
 
 def _zero(node: Node) -> float | None:
-    """The zero (0 or -0) that fills a value; None if nothing does."""
+    """Return the zero (0 or -0) that fills a value, or None."""
     while node.primitive is P.expand:
         node = node.inputs[0]
     value = node.params["value"] if is_splat(node) else None
@@ -57,7 +57,7 @@ def _zero(node: Node) -> float | None:
 
 
 def _selection(scatter: Node, operands: tuple[Node, ...]) -> list[Node]:
-    """``where(arange(width) == index, zero + update, zero)``, an index below 0 counted from the end."""
+    """Build ``where(arange(width) == index, zero + update, zero)``, an index below 0 counted from the end."""
     x, updates, _, columns = operands
     height, width = x.shape
     made: list[Node] = []

@@ -1,10 +1,10 @@
 """Sink reshapes: a reshape of a contraction moves behind the pointwise operations that follow.
 
 A product with more than two dimensions is computed as one of matrices: ``reshape(dot(reshape(x), w))``. Its consumers
-have another shape than the product then, and so would run over other rows. Here ``f(reshape(y), z)`` becomes
+then have another shape, and would run over other rows. Here ``f(reshape(y), z)`` becomes
 ``reshape(f(y, reshape(z)))``, the same numbers at the same places in memory, and `f` can be the epilogue of `y`.
 
-Where `z` is the result of a reduction this ends: row-resident kernels keep the shape that they reduce.
+The pass stops where `z` is the result of a reduction: row-resident kernels keep the shape that they reduce.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .pipeline import Pass
 
 
 def sink_reshapes(graph: Graph) -> Graph:
-    """The graph with reshapes of contractions as late as they can be."""
+    """Move reshapes of contractions as late as possible."""
     moved: dict[Node, Node] = {}
-    behind: dict[Node, Node] = {}  # for a reshape, the value that it is a reshape of
-    reduced: set[Node] = set()  # values that are computed from the result of a reduction
+    behind: dict[Node, Node] = {}  # the operand of each reshape
+    reduced: set[Node] = set()  # values computed from the result of a reduction
     nodes: list[Node] = []
 
     def add(node: Node) -> Node:
@@ -30,7 +30,7 @@ def sink_reshapes(graph: Graph) -> Graph:
         return node
 
     def shaped(node: Node, like: Node, source: Source | None) -> Node:
-        """A value in the shape of another one."""
+        """Reshape a value to the shape of another one."""
         if node in behind and behind[node].shape == like.shape:
             return behind[node]
         if is_splat(node):

@@ -1,4 +1,4 @@
-"""Divisions among devices, where there is one: a sharded value is the value."""
+"""Removal of sharding on a single device: a sharded value is the value."""
 
 from __future__ import annotations
 
