@@ -4,10 +4,10 @@ A backend is a function ``compile(graph, updates, donated) -> Executable``; an e
 the graph and returns one per output. The arrays that come back are the caller's own: they share no memory with the
 inputs.
 
-Two arguments let a backend reuse memory. `updates` has for outputs that replace an input (a parameter's new value, say)
-the position of that input: such an output may be written into the input's memory, and then the input's own array comes
-back. And the memory of the inputs in `donated` may be used for any output. Neither is done in a call with
-``overwrite=False``, and an input is overwritten only if nothing can fail any more.
+Two arguments let a backend reuse memory. `updates` maps outputs that replace an input (such as a parameter's new value)
+to the position of that input: such an output may be written into the input's memory, and then the input's own array
+comes back. The memory of the inputs in `donated` may be used for any output. Neither is done in a call with
+``overwrite=False``, and an input is overwritten only once the call can no longer fail.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Backend:
 
     Attributes:
         module: where its function ``compile`` is; loaded with its dependencies (such as LLVM) when it is first used.
-        lowers: whether it makes loops of a graph, which the passes `LOWERING` prepare.
-        has_device: whether its values are in a memory of its own, and are copied when Python asks for them.
+        lowers: whether it lowers a graph to loops, which the passes `LOWERING` prepare.
+        has_device: whether its values are in separate memory, and are copied when Python reads them.
         keeps_bits: whether it rounds every sum, product, quotient and root as eager mode does.
         needs: a package beyond those of the engine.
         missing: what to do without that package.
@@ -76,7 +76,7 @@ DEFAULT = "llvm"
 
 
 def row_of(name: str) -> Backend:
-    """Return the row of a backend; a name may say a device, too (``"xla:cuda"``)."""
+    """Return the row of a backend; a name may include a device (``"xla:cuda"``)."""
     return BACKENDS[name.partition(":")[0]]
 
 
@@ -92,7 +92,7 @@ def check(name: str) -> None:
 
 
 def get(name: str) -> Compile:
-    """The backend of a name.
+    """Return the backend of a name.
 
     Raises:
         ValueError: naming those that there are.
@@ -110,10 +110,10 @@ def get(name: str) -> Compile:
 
 
 def placed(name: str, device: str | None) -> str:
-    """A backend on a device, as one name: that is what programs are kept by.
+    """Join a backend and a device in one name, by which programs are cached.
 
     Raises:
-        ValueError: for an unknown backend, or a device that is not the CPU and one that computes there alone.
+        ValueError: for an unknown backend, or for a device other than the CPU with a backend of the CPU alone.
 
     Example:
         >>> placed("xla", "cuda"), placed("llvm", None), placed("llvm", "cpu")
@@ -132,7 +132,7 @@ def placed(name: str, device: str | None) -> str:
 
 
 def passes_for(name: str) -> tuple[Pass, ...]:
-    """The default passes of a graph on its way to a backend.
+    """Return the default passes of a graph on its way to a backend.
 
     Example:
         >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")][:3]
@@ -142,14 +142,14 @@ def passes_for(name: str) -> tuple[Pass, ...]:
 
 
 def has_device(name: str) -> bool:
-    """Return whether a backend has values in a memory of its own, which are copied when Python asks for them."""
+    """Return whether a backend keeps values in separate memory, and copies them when Python reads them."""
     return row_of(name).has_device
 
 
 def clear_caches() -> None:
-    """Let what is compiled from now on find no code that this process has compiled before, as `jax.clear_caches`.
+    """Forget the code that this process has compiled, so that later compilations do not find it, as `jax.clear_caches`.
 
-    Programs that are compiled keep their code, and what is on the disk stays there.
+    Compiled programs keep their code, and files on the disk stay.
 
     Example:
         >>> import minitorch as mt
@@ -161,7 +161,7 @@ def clear_caches() -> None:
 
 
 def set_num_threads(number: int) -> None:
-    """Let compiled kernels run on up to so many threads, the caller's own among them. Results do not depend on it.
+    """Limit the threads of compiled kernels, the caller's included. Results do not depend on the number.
 
     Raises:
         ValueError: for less than one.
@@ -178,7 +178,7 @@ def set_num_threads(number: int) -> None:
 
 
 def get_num_threads() -> int:
-    """On how many threads compiled kernels may run: by default one for each core that this process may use."""
+    """Return how many threads compiled kernels may use: by default one per core available to this process."""
     from ..compiler.runtime import threads
 
     return threads.get_num_threads()

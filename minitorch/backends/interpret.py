@@ -1,11 +1,11 @@
 """The reference backend: NumPy, node by node, in program order.
 
-Each node becomes one row of a program: a function, the slots of its arguments, the slot of its result, whether that is
-a view, and the slots that are free afterwards. Nothing is fused, and nothing is kept longer than its last use.
+Each node becomes one row of a program: a function, the slots of its arguments, the slot of its result, whether the
+result is a view, and the slots that are free afterwards. Nothing is fused, and no value is kept after its last use.
 
-Arguments and views have the strides that they have in eager mode, and what is computed is contiguous: NumPy's sums and
-products round differently for other strides. So a graph as it was traced gives the bits of eager mode. A pass may take
-an operation away that only copies, and with it the order in which a sum was taken.
+Arguments and views have the strides of eager mode, and computed values are contiguous: NumPy's sums and products round
+differently for other strides. So a graph as traced gives the bits of eager mode. A pass may remove an operation that
+only copies, and so change the order of a sum.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class Interpreted:
 
 
 def refusal(graph: Graph, arrays: Sequence[Array], otherwise: str) -> Exception:
-    """The error of eager mode for values that a compiled program refuses, whose code knows that there is one.
+    """Return eager mode's error for values that a compiled program refuses; its code reports only that there is one.
 
-    NumPy runs the graph, and says which value it is, and where. None may be there for NumPy, which rounds otherwise.
+    NumPy runs the graph, and says which value it is, and where. NumPy rounds differently, and may find none.
     """
     try:
         Interpreted(graph)([np.asarray(array) for array in arrays])
@@ -110,7 +110,7 @@ def refusal(graph: Graph, arrays: Sequence[Array], otherwise: str) -> Exception:
 
 
 def _summed(graph: Graph) -> set[Node]:
-    """The nodes whose elements NumPy adds up, themselves or a view of them: in an order that depends on the strides."""
+    """Return the nodes whose elements, or a view's, NumPy adds up: in an order that depends on the strides."""
     found: set[Node] = set()
     for node in reversed(graph.nodes):
         if node.primitive.kind in ADDING or (node.primitive.is_view and node in found):
@@ -119,7 +119,7 @@ def _summed(graph: Graph) -> set[Node]:
 
 
 def _constant(node: Node, is_summed: bool) -> Array | None:
-    """The value of a constant: a splat is stored once, as a view of one element."""
+    """Return the value of a constant: a splat is stored once, as a view of one element."""
     if node.primitive is not CONSTANT:
         return None
     if isinstance(node.params["value"], Literal):
@@ -130,7 +130,7 @@ def _constant(node: Node, is_summed: bool) -> Array | None:
 
 
 def _last_uses(graph: Graph) -> dict[int, list[int]]:
-    """For each node, the values (by id) of which it is the last user."""
+    """Map each node to the values (by id) of which it is the last user."""
     last: dict[int, int] = {}
     for node in graph.nodes:
         if node.primitive is CONSTANT:
@@ -148,7 +148,7 @@ def _last_uses(graph: Graph) -> dict[int, list[int]]:
 
 
 def _owner(node: Node) -> tuple[Node, bool]:
-    """The node whose memory a value may live in, and whether it is dense there (no element appears twice)."""
+    """Return the node whose memory may hold a value, and whether the value is dense there (no element repeated)."""
     dense = True
     while node.primitive.is_view:
         dense = dense and node.primitive.name not in ("expand", "unfold")
@@ -157,7 +157,7 @@ def _owner(node: Node) -> tuple[Node, bool]:
 
 
 def _must_be_copied(graph: Graph) -> list[bool]:
-    """The outputs that may share memory with an input, a constant or an earlier output."""
+    """Return the outputs that may share memory with an input, a constant or an earlier output."""
     taken: set[int] = set()
     result = []
     for node in graph.outputs:
@@ -169,5 +169,5 @@ def _must_be_copied(graph: Graph) -> list[bool]:
 
 
 def compile(graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Interpreted:
-    """The backend's interface: a graph that NumPy runs."""
+    """Compile a graph for NumPy: the backend's interface."""
     return Interpreted(graph)

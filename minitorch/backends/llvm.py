@@ -1,10 +1,10 @@
 """The fusing backend: kernels of generated machine code, run one after another.
 
 Outputs and large intermediates come from a pool of memory, because fresh pages cost more than the arithmetic on them.
-Each call works on memory of its own, so several threads may call one executable at once.
+Each call has separate memory, so several threads may call one executable at once.
 
-A graph of small kernels is one call of native code (`minitorch.compiler.runtime.driver`). Kernels that are worth
-sharing among threads, and library calls, are steps of their own.
+A graph of small kernels is one call of native code (`minitorch.compiler.runtime.driver`). Kernels worth
+sharing among threads, and library calls, are separate steps.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Compiled:
     """A graph as machine code; call it with one array per input.
 
     Args:
-        graph: what to run.
+        graph: the graph to run.
         updates: outputs that replace an input, by position, each with the position of the input. Such an output may
             be written into the memory of the input, and then the result is the input's own array.
         donated: positions of inputs whose memory any output may take.
-        without: the classes of fusion that are switched off.
+        without: the classes of fusion to switch off.
         target: of the code, by default all of this machine, which has to be able to run it.
         own: the user's own schedules.
 
@@ -100,12 +100,12 @@ class Compiled:
 
     @property
     def arena_bytes(self) -> int:
-        """The bytes of a call's intermediate values."""
+        """The memory of a call's intermediate values in bytes."""
         return self.placement.arena_bytes
 
     @property
     def peak_bytes(self) -> int:
-        """The most bytes that a call takes: intermediate values, outputs, results of library calls."""
+        """The peak memory of a call in bytes: intermediate values, outputs, results of library calls."""
         return self.placement.peak_bytes
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
@@ -145,7 +145,7 @@ class Compiled:
         return [output.of(memory) for output in self._outputs]
 
     def allocate(self, new: Callable[..., Array]) -> None:
-        """From now on take new memory, for outputs and intermediate values, from a function of shape and type."""
+        """Allocate outputs and intermediate values from now on by a function of shape and type."""
         self._new = [(new, shape, dtype) for _, shape, dtype in self._new]
         self._call_memory.new = new
         self._cautious = None
@@ -207,7 +207,7 @@ class _Output:
         self.copied = is_stored_already(base) or base in earlier
 
     def of(self, memory: Memory) -> Array:
-        """The array."""
+        """Return the array."""
         array: Array = np.array(self.value.of(memory), order="C") if self.copied else memory[self.value.place]
         return array if array.shape == self.shape else array.reshape(self.shape)
 
@@ -220,5 +220,5 @@ def compile(
     target: Target | None = None,
     own: Own | None = None,
 ) -> Compiled:
-    """The backend's interface: a graph as fused machine code."""
+    """Compile a graph to fused machine code: the backend's interface."""
     return Compiled(graph, updates, donated, without, target, own)

@@ -1,7 +1,7 @@
 """The backend for inspection: the fused kernels, run by Python element by element.
 
 The same kernels and the same loops as in `llvm`, evaluated instead of emitted: slow by four orders of magnitude, easy
-to follow in a debugger, and what the machine code is compared with.
+to follow in a debugger, and the reference for the machine code.
 """
 
 from __future__ import annotations
@@ -65,5 +65,5 @@ def compile(
     without: Set[str] = ALL_ON,
     own: Own | None = None,
 ) -> Evaluated:
-    """The backend's interface: a graph as loops in Python."""
+    """Compile a graph to loops in Python: the backend's interface."""
     return Evaluated(graph, without, own)
