@@ -50,7 +50,7 @@ def _all_ones(spec: Spec) -> bool | int:
 
 
 def _times_reciprocal(match: Match) -> Node | None:
-    """Divide by a power of two by its reciprocal, which is exact unless it overflows or is subnormal."""
+    """Multiply by the reciprocal of a power of two, which is exact unless it overflows or is subnormal."""
     divisor = float(match["n"].params["value"])
     fraction, exponent = math.frexp(divisor)
     _, low, high = _FLOATS[match.node.dtype]
