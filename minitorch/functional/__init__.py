@@ -1,8 +1,8 @@
-"""The public functions: compositions of primitives, under PyTorch's names; also Tensor's methods and operators.
+"""Public functions: compositions of primitives, under PyTorch's names; also Tensor's methods and operators.
 
-Each module declares what it gives: `__all__` are the public functions (``minitorch.<name>``), `METHODS` those that are
-methods of `Tensor` too, `OPERATORS` what Python's operators mean, `PROPERTIES` what is read without a call. This file
-collects and installs them. A name that is added is in the stubs after ``make stubs``.
+Each module declares its functions: `__all__` are the public ones (``minitorch.<name>``), `METHODS` those that are also
+methods of `Tensor`, `OPERATORS` the meanings of Python's operators, `PROPERTIES` those read without a call. This file
+collects and installs them. ``make stubs`` adds a new name to the stubs.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..methods import install
 from .arguments import public
 from .inplace_methods import in_place_methods
 
-# Every public function by name: what the course counts when it compares 2000 operators with the primitives.
+# Every public function by name, counted when the course compares 2000 operators with the primitives.
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
 def _methods_of(module: ModuleType) -> dict[str, Callable[..., Any] | property]:
-    """The methods of tensors that a module declares, by name."""
+    """Return the methods of tensors that a module declares, by name."""
     methods = {name: getattr(module, name) for name in getattr(module, "METHODS", ())}
     methods |= getattr(module, "OPERATORS", {})
     for name, function in getattr(module, "PROPERTIES", {}).items():

@@ -1,7 +1,7 @@
-"""Public functions say in words what Python says of their parts: which argument of which function is wrong.
+"""Error messages of public functions: which argument of which function is wrong.
 
-An error of the package's own has the words, and gets the name of the function that was called. One of Python's, such as
-``'list' object has no attribute 'ndim'``, is explained by the annotations: the argument that is not what they say.
+An error of the package's own has a readable message, and gets the name of the function called. One of Python's, such
+as ``'list' object has no attribute 'ndim'``, is explained by the annotations: the argument that does not match them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .operands import is_operand, require_tensor
 ALLOWED: dict[str, tuple[type, ...]] = {"Tensor": (Tensor,), "Tensor | None": (Tensor, NoneType)}
 
 OURS = (TypeError, ValueError, IndexError, RuntimeError)  # the built-in errors that the package raises, in words
-RAW = (AttributeError, KeyError, OverflowError, RecursionError, ZeroDivisionError)  # these it never does
+RAW = (AttributeError, KeyError, OverflowError, RecursionError, ZeroDivisionError)  # errors it never raises
 
 
 def _is_int(value: object) -> bool:
@@ -37,7 +37,7 @@ def _are_ints(value: object) -> bool:
     return _is_int(value) or (isinstance(value, (Sequence, Tensor, np.ndarray)) and all(map(_is_int, value)))
 
 
-# What an annotation asks for, in words, and whether a value is that.
+# The type that an annotation asks for, in words, and whether a value is of it.
 KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Tensor": ("a tensor", lambda value: isinstance(value, Tensor)),
     "Operand": ("a tensor or a number", is_operand),
@@ -55,12 +55,12 @@ ANYTHING: tuple[str, Callable[[Any], bool]] = ("", lambda value: True)
 
 
 def public(name: str, function: Any, module: str = "", strict: bool = False) -> Any:
-    """A function or method as users call it; an operator, a property or a class is left as it is.
+    """Wrap a function or method as users call it; an operator, a property or a class is left as it is.
 
     Args:
-        name: by which it is called.
-        function: what is called.
-        module: where it is found under this name, for pickles.
+        name: the name it is called by.
+        function: the function called.
+        module: the module where it is found under this name, for pickles.
         strict: whether lists, arrays and numbers are refused where the annotations say ``Tensor``, as PyTorch does.
 
     Example:
@@ -97,7 +97,7 @@ def public(name: str, function: Any, module: str = "", strict: bool = False) -> 
 
 
 def in_words(error: Exception, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Exception:
-    """The error of a call: about an argument that is not what its annotation says, or the same with a name."""
+    """Return the error of a call: about an argument that does not match its annotation, or the same with a name."""
     text = str(error)
     if isinstance(error, RAW) or by_name(text) != text:
         wrong = _wrong_argument(function, args, options)
@@ -109,7 +109,7 @@ def in_words(error: Exception, function: Any, args: tuple[Any, ...], options: di
 
 
 def _wrong_argument(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> str | None:
-    """In words, the first argument that is not what its annotation says."""
+    """Return, in words, the first argument that does not match its annotation."""
     try:
         given = inspect.signature(function).bind(*args, **options)
     except TypeError:

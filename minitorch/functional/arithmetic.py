@@ -60,7 +60,7 @@ def _scaled(name: str, other: Operand, alpha: Number, dtype: DType) -> Operand:
 
 
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
-    """The sum of two tensors or numbers, the second times `alpha`; of two bools, their or.
+    """Return the sum of two tensors or numbers, the second times `alpha`; of two bools, their or.
 
     Raises:
         ShapeError: ``MT201`` if the shapes do not broadcast.
@@ -79,7 +79,7 @@ def _is_bool(value: Operand) -> bool:
 
 
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
-    """The difference of two tensors or numbers, the second times `alpha`.
+    """Return the difference of two tensors or numbers, the second times `alpha`.
 
     Raises:
         DTypeError: ``MT202`` if either is a bool.
@@ -102,7 +102,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
 
 
 def mul(input: Operand, other: Operand) -> Tensor:
-    """The product of two tensors or numbers; of two bools, their and.
+    """Return the product of two tensors or numbers; of two bools, their and.
 
     Example:
         >>> import minitorch as mt
@@ -113,7 +113,7 @@ def mul(input: Operand, other: Operand) -> Tensor:
 
 
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-    """The quotient of two tensors or numbers; a float, unless it is rounded.
+    """Return the quotient of two tensors or numbers; a float, unless it is rounded.
 
     Args:
         input: the dividend.
@@ -144,7 +144,7 @@ _trunc_divide = with_derivative("trunc_divide", lambda a, b: P.trunc(P.div(a, b)
 
 
 def floor_divide(input: Operand, other: Operand) -> Tensor:
-    """The quotient rounded down, as Python's ``//``.
+    """Return the quotient rounded down, as Python's ``//``.
 
     Of integers divided by zero it is 0, where PyTorch raises: a compiled graph cannot stop in the middle.
 
@@ -159,7 +159,7 @@ def floor_divide(input: Operand, other: Operand) -> Tensor:
 
 
 def remainder(input: Operand, other: Operand) -> Tensor:
-    """What `floor_divide` leaves, with the sign of the divisor, as Python's ``%``; of integers modulo zero, 0.
+    """Return the remainder of `floor_divide`, with the divisor's sign, as Python's ``%``; of integers modulo zero, 0.
 
     Example:
         >>> import minitorch as mt
@@ -172,7 +172,7 @@ def remainder(input: Operand, other: Operand) -> Tensor:
 
 
 def fmod(input: Operand, other: Operand) -> Tensor:
-    """The remainder of truncating division, with the sign of the dividend, as in C.
+    """Return the remainder of truncating division, with the sign of the dividend, as in C.
 
     Example:
         >>> import minitorch as mt
@@ -203,7 +203,7 @@ _SHORT_POWERS: dict[Number, Callable[[Tensor], Tensor]] = {
 
 
 def pow(input: Operand, exponent: Operand) -> Tensor:
-    """The first operand to the power of the second, as Python's ``**``.
+    """Return the first operand to the power of the second, as Python's ``**``.
 
     Raises:
         ValueError: for integers to the power of a negative Python integer (the results are fractions).
@@ -236,7 +236,7 @@ multiply, subtract, divide, true_divide = mul, sub, div, div
 
 
 def _operators(name: str, function: Callable[..., Tensor], primitive: P.Primitive | None = None) -> dict[str, Any]:
-    """``__add__`` and ``__radd__`` from `add`. With `primitive`, two tensors of one type go straight to it."""
+    """Return ``__add__`` and ``__radd__`` from `add`. With `primitive`, two tensors of one type go straight to it."""
 
     def forward(self: Tensor, other: Operand) -> Tensor:
         if primitive is not None and isinstance(other, Tensor) and self._value.dtype is other._value.dtype:

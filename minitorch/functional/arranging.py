@@ -1,4 +1,4 @@
-"""Elements put in other places: tensors joined, repeated, turned, padded, laid on diagonals or cut to
+"""Rearranged elements: tensors joined, repeated, turned, padded, laid on diagonals or cut to
 triangles.
 
 Nothing here is a view. Reshaping is in `minitorch.functional.shaping`, taking parts in
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def _check_several(name: str, tensors: Any) -> None:
-    """Refuse one tensor, and what holds anything but tensors, where several are joined."""
+    """Refuse one tensor, and a sequence of anything but tensors, where several are joined."""
     if not isinstance(tensors, Sequence):
         raise TypeError(f"{name} takes a list or tuple of tensors, not {type(tensors).__name__}: write {name}([a, b])")
     for tensor in tensors:
@@ -58,7 +58,7 @@ def _check_several(name: str, tensors: Any) -> None:
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors one after another along a dimension; of different types, in the type that holds all.
+    """Join tensors along a dimension; of different types, in the type that holds all.
 
     Raises:
         TypeError: if the tensors are not in a list or tuple.
@@ -71,7 +71,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """
     _check_several("cat", tensors)
     given = promote_all(*tensors) if tensors else ()
-    # An empty tensor of one dimension fits everywhere: that is how loops in PyTorch programs begin.
+    # An empty tensor of one dimension fits everywhere, since loops in PyTorch programs begin with one.
     joined = [tensor for tensor in given if not same(tensor.shape, (0,))] or list(given[:1])
     return P.concatenate(*joined, dim=wrap_dim(dim, joined[0].ndim) if joined else 0)
 
@@ -80,7 +80,7 @@ concat = concatenate = cat
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape side by side, along a new dimension.
+    """Stack tensors of one shape along a new dimension.
 
     Raises:
         TypeError: if the tensors are not in a list or tuple.
@@ -100,7 +100,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """`cat` along the second dimension; along the only one, for tensors of one.
+    """Join tensors along the second dimension; along the only one, for tensors of one.
 
     Example:
         >>> import minitorch as mt
@@ -113,7 +113,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """`cat` along the first dimension, of tensors of at least two.
+    """Join tensors of at least two dimensions along the first.
 
     Example:
         >>> import minitorch as mt
@@ -129,7 +129,7 @@ row_stack = vstack
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """The coordinates of a grid, from those along each axis; ``"xy"`` exchanges the first two dimensions.
+    """Return the coordinates of a grid, from those along each axis; ``"xy"`` exchanges the first two dimensions.
 
     Example:
         >>> import minitorch as mt
@@ -157,7 +157,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 
 def flip(input: Tensor, *each: Any, dims: Any = None) -> Tensor:
-    """Some dimensions, given one by one or as `dims`, read backwards.
+    """Reverse some dimensions, given one by one or as `dims`.
 
     Example:
         >>> import minitorch as mt
@@ -190,7 +190,7 @@ fliplr = _flipper("fliplr", 1, "columns")
 
 
 def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
-    """Elements moved along dimensions; what leaves at the end comes in at the beginning.
+    """Move elements along dimensions; those that leave at the end come in at the beginning.
 
     Without `dims`, the elements are moved as if they were in one row.
 
@@ -218,7 +218,7 @@ def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
 
 
 def repeat(x: Tensor, *each: Any, repeats: Any = None) -> Tensor:
-    """The whole tensor several times along each dimension; more numbers than dimensions add dimensions in
+    """Repeat the whole tensor along each dimension; more numbers than dimensions add dimensions in
     front.
 
     Example:
@@ -238,7 +238,7 @@ def repeat(x: Tensor, *each: Any, repeats: Any = None) -> Tensor:
 
 
 def tile(input: Tensor, *each: Any, dims: Any = None) -> Tensor:
-    """As `repeat`, but missing numbers at the front are 1.
+    """Repeat as `repeat`, but missing numbers at the front are 1.
 
     Example:
         >>> import minitorch as mt
@@ -253,9 +253,9 @@ def tile(input: Tensor, *each: Any, dims: Any = None) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each slice along a dimension several times in a row; without a dimension, each element.
+    """Repeat each slice along a dimension several times in a row; without a dimension, each element.
 
-    A tensor of `repeats` says how often for each slice; the shape of the result then depends on data, so that
+    A tensor of `repeats` gives the number for each slice; the shape of the result then depends on data, so that
     a graph cannot contain it (``MT103``).
 
     Example:
@@ -292,17 +292,17 @@ def repeat_interleave(
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """A value put before and after the elements, as `torch.nn.functional.pad`; negative amounts cut off.
+    """Put a value before and after the elements, as `torch.nn.functional.pad`; negative amounts cut off.
 
     Args:
         input: the tensor.
         pad: before and after, in pairs: first for the last dimension, then for the one before it, and so on.
         mode: only ``"constant"``.
-        value: what to put there, 0 by default.
+        value: the value to put there, 0 by default.
 
     Raises:
         TypeError: for amounts that are not ints, and a value that is not a number.
-        ShapeError: if more is cut off than there is (``MT201``).
+        ShapeError: if more elements are cut off than there are (``MT201``).
 
     Example:
         >>> import minitorch as mt
@@ -338,7 +338,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices with the elements of the last dimension on a diagonal, and zeros elsewhere.
+    """Return matrices with the elements of the last dimension on a diagonal, and zeros elsewhere.
 
     Example:
         >>> import minitorch as mt
@@ -358,7 +358,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A copy of the diagonal of a matrix, or the matrix with a vector on its diagonal. `diagonal` is a view.
+    """Return a copy of the diagonal of a matrix, or the matrix with a vector on its diagonal. `diagonal` is a view.
 
     Example:
         >>> import minitorch as mt

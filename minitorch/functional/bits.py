@@ -1,4 +1,4 @@
-"""The bits of a tensor read as elements of another type: ``x.view(dtype)``."""
+"""Bits of a tensor read as elements of another type: ``x.view(dtype)``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _INTEGERS = {1: uint8, 2: int16, 4: uint32, 8: int64}  # by bytes
 
 
 def read_as(x: Tensor, dtype: DType) -> Tensor:
-    """The same bits read as another type. The last dimension is longer or shorter if the type has another size.
+    """Read the same bits as another type. The last dimension is longer or shorter if the type has another size.
 
-    A view in eager mode; while a graph is recorded, one of another size is computed with shifts.
+    The result is a view in eager mode; while a graph is recorded, one of another size is computed with shifts.
 
     Raises:
         ShapeError: if the last dimension does not fit (``MT201``).

@@ -1,6 +1,6 @@
 """Conversions between element types: `to`, `float`, `long`, ... and `clone`.
 
-They are methods, for a tensor that has the type already returns itself. Conversions to Python and NumPy are in
+They are methods, since a tensor that has the type already returns itself. Conversions to Python and NumPy are in
 `conversion`.
 """
 
@@ -38,7 +38,7 @@ METHODS = ("clone", "contiguous", "is_contiguous", "to", "type", "type_as")
 
 
 def clone(input: Tensor) -> Tensor:
-    """A copy with its own memory, contiguous like all that is computed; gradients flow through it.
+    """Return a copy with its own memory, contiguous like all results; gradients flow through it.
 
     Example:
         >>> import minitorch as mt
@@ -52,12 +52,12 @@ def clone(input: Tensor) -> Tensor:
 
 
 def own(result: Tensor) -> Tensor:
-    """The tensor, or a copy if it is a view: for functions that promise memory of its own."""
+    """Return the tensor, or a copy if it is a view: for functions that promise memory of their own."""
     return result if result._view is None else clone(result)
 
 
 def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself if its elements lie in memory in order; otherwise a copy in which they do.
+    """Return the tensor itself if its elements lie in memory in order; otherwise a copy in which they do.
 
     Example:
         >>> import minitorch as mt
@@ -71,9 +71,9 @@ def contiguous(input: Tensor) -> Tensor:
 
 
 def is_contiguous(input: Tensor) -> bool:
-    """Whether the elements lie in memory in order, the last dimension next to each other.
+    """Return whether the elements lie in memory in order, the last dimension next to each other.
 
-    What is computed is, in every mode; a view may not be. Of a value that is being recorded this says how it lies in
+    Computed tensors do, in every mode; a view may not. For a value that is being recorded, this is its layout in
     eager mode.
 
     Example:
@@ -92,14 +92,14 @@ def to(
     non_blocking: bool = False,
     copy: bool = False,
 ) -> Tensor:
-    """The tensor in another type; itself if it has that type, unless a copy is asked for.
+    """Convert the tensor to another type; return itself if it has that type, unless a copy is asked for.
 
     Args:
         input: the tensor.
-        target: an element type, a tensor whose type is meant, or a device, or a device and an element type.
+        target: an element type, a tensor of the wanted type, or a device, or a device and an element type.
         dtype: the element type, by name.
         device: the CPU, if it is given at all.
-        non_blocking: says nothing, since nothing is sent anywhere.
+        non_blocking: ignored, since nothing is sent anywhere.
         copy: whether to copy in any case.
 
     Raises:
@@ -116,7 +116,7 @@ def to(
 
 
 def wanted_type(*given: Any) -> DType | None:
-    """The element type among what `to` was given; the devices among it have to be the CPU."""
+    """Return the element type among the targets of `to`; the devices among them have to be the CPU."""
     found = None
     for each in given:
         if is_device(each):
@@ -127,7 +127,7 @@ def wanted_type(*given: Any) -> DType | None:
 
 
 def type(input: Tensor, dtype: Any = None) -> Any:
-    """The tensor in another type, or without an argument the name of its type.
+    """Convert the tensor to another type, or without an argument return the name of its type.
 
     Example:
         >>> import minitorch as mt
@@ -138,12 +138,12 @@ def type(input: Tensor, dtype: Any = None) -> Any:
 
 
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in another one's type."""
+    """Convert the tensor to another one's type."""
     return to_dtype(input, other.dtype)
 
 
 def finfo(dtype: Any) -> Any:
-    """The limits of a float type: ``max``, ``min``, ``eps``, ``tiny``, ``bits``.
+    """Return the limits of a float type: ``max``, ``min``, ``eps``, ``tiny``, ``bits``.
 
     Example:
         >>> import minitorch as mt
@@ -154,7 +154,7 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: Any) -> Any:
-    """The limits of an integer type: ``max``, ``min``, ``bits``.
+    """Return the limits of an integer type: ``max``, ``min``, ``bits``.
 
     Raises:
         TypeError: for another type.

@@ -1,4 +1,4 @@
-"""`checkpoint`: compute intermediate values twice instead of keeping them."""
+"""Checkpointing (rematerialisation): compute intermediate values twice instead of keeping them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ __all__ = ["checkpoint"]
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function; what it computes on the way is not kept for `backward`, but computed again there.
+    """Call a function, without keeping its intermediate values for `backward`, which computes them again.
 
     Saves memory and costs time: of the function, only the arguments are kept. Random numbers are the same the second
-    time (those of the default generator). Whatever else the function does happens twice. Like
+    time (those of the default generator). Any other effect of the function happens twice. Like
     ``torch.utils.checkpoint.checkpoint`` with ``use_reentrant=False``; the idea is of Chen et al., arXiv:1604.06174.
 
-    In a traced function the recomputation is part of the graph; `primitives.barrier` keeps it from being merged with
-    what it repeats. Values that depend on no argument are computed once.
+    In a traced function the recomputation is part of the graph; `primitives.barrier` keeps CSE from merging it with the
+    first computation. Values that depend on no argument are computed once.
 
     Args:
         function: computes a tensor or a nested structure of them, the same each time.
-        args: what it is called with; tensors, also within tuples, lists and dicts, and anything else.
+        args: its arguments; tensors, also within tuples, lists and dicts, and anything else.
         kwargs: likewise.
 
     Returns:
-        What the function returns.
+        The result of the function.
 
     Raises:
         AutogradError: in `backward`: ``MT402`` if a tensor that its operations read, recorded or not, was overwritten
@@ -76,7 +76,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return recorded_since(_tensors(result), first)
 
     name = getattr(function, "__name__", type(function).__name__)
-    drawn_from = default_generator._state  # it goes on, and is put back to what it was for the second time
+    drawn_from = default_generator._state  # it goes on, and is put back to its earlier state for the second time
     Recomputation(name, again, entries, [(tensor, line) for tensor, line in reads if tensor is not drawn_from])
     return result
 
@@ -87,7 +87,7 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _apart(value: Any) -> Any:
-    """In a trace, the same values as others: so that nobody sees that what is computed from them is computed twice."""
+    """Copy values through `barrier` in a trace, so that CSE does not merge the recomputation."""
     if current_staging() is None:
         return value
     leaves, structure = flatten(value)

@@ -51,7 +51,7 @@ Binary = Callable[[Operand, Operand], Tensor]
 
 
 def _binary(name: str, formula: Callable[..., Tensor], meaning: str, arguments: str, result: str) -> Binary:
-    """A function of two operands of one type, with its documentation."""
+    """Return a function of two operands of one type, with its documentation."""
 
     def function(input: Operand, other: Operand) -> Tensor:
         return formula(*promote(input, other))
@@ -87,7 +87,7 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
 
 def isnan(input: Tensor) -> Tensor:
-    """Whether each element is NaN, the only number that differs from itself.
+    """Return whether each element is NaN, the only number that differs from itself.
 
     Example:
         >>> import minitorch as mt
@@ -98,7 +98,7 @@ def isnan(input: Tensor) -> Tensor:
 
 
 def isinf(input: Tensor) -> Tensor:
-    """Whether each element is an infinity, of either sign.
+    """Return whether each element is an infinity, of either sign.
 
     Example:
         >>> import minitorch as mt
@@ -112,7 +112,7 @@ def isinf(input: Tensor) -> Tensor:
 
 
 def isfinite(input: Tensor) -> Tensor:
-    """Whether each element is neither NaN nor an infinity.
+    """Return whether each element is neither NaN nor an infinity.
 
     Example:
         >>> import minitorch as mt
@@ -124,7 +124,7 @@ def isfinite(input: Tensor) -> Tensor:
 
 
 def isclose(input: Tensor, other: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether elements are equal but for a tolerance: ``|input - other| <= atol + rtol * |other|``.
+    """Return whether elements are equal within a tolerance: ``|input - other| <= atol + rtol * |other|``.
 
     Example:
         >>> import minitorch as mt
@@ -145,7 +145,7 @@ def isclose(input: Tensor, other: Operand, rtol: float = 1e-05, atol: float = 1e
 
 
 def allclose(input: Tensor, other: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether `isclose` holds everywhere, as a Python bool.
+    """Return whether `isclose` holds everywhere, as a Python bool.
 
     Example:
         >>> import minitorch as mt
@@ -156,7 +156,7 @@ def allclose(input: Tensor, other: Operand, rtol: float = 1e-05, atol: float = 1
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and equal elements, as a Python bool.
+    """Return whether two tensors have the same shape and equal elements, as a Python bool.
 
     Example:
         >>> import minitorch as mt
@@ -187,7 +187,7 @@ logical_xor = _logical("logical_xor", P.bitwise_xor, "whether only one is other 
 
 
 def logical_not(input: Tensor) -> Tensor:
-    """Whether each element is 0.
+    """Return whether each element is 0.
 
     Example:
         >>> import minitorch as mt
@@ -206,7 +206,7 @@ bitwise_xor = _binary("bitwise_xor", P.bitwise_xor, "the bits that only one of t
 
 
 def bitwise_not(input: Tensor) -> Tensor:
-    """All bits turned; of bools, not.
+    """Invert all bits; of bools, return not.
 
     Example:
         >>> import minitorch as mt

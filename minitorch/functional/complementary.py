@@ -1,4 +1,4 @@
-"""The complementary error function, 1 - erf(x), with all digits also where erf(x) is 1 to the last one.
+"""Complementary error function, 1 - erf(x), with all digits also where erf(x) rounds to 1.
 
 M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x*x) erfc(x) in 0 <= x < inf",
 Mathematics of Computation 36 (1981): in ``t = (x - 3) / (x + 3)`` that function is smooth from -1 to 1, and one
@@ -48,7 +48,7 @@ _END = 30.0  # exp(-x*x) is 0 in float64 well before
 
 
 def _gaussian(x: Tensor, is_exact: bool) -> Tensor:
-    """exp(-x*x) in float64; unless the square of x is exact there, of its upper half, times what that lacks."""
+    """Return exp(-x*x) in float64; unless the square of x is exact there, of its upper half, times the correction."""
     if is_exact:
         return P.exp(P.neg(P.mul(x, x)))
     bits = P.bitcast(x, dtype=int64)
@@ -58,7 +58,7 @@ def _gaussian(x: Tensor, is_exact: bool) -> Tensor:
 
 
 def _erfc(x: Tensor) -> Tensor:
-    """Of |x| in float64, and mirrored: erfc(-x) is 2 - erfc(x)."""
+    """Compute erfc of |x| in float64, and mirror it: erfc(-x) is 2 - erfc(x)."""
     wide = to_dtype(x, float64)
     size, end = P.absolute(wide), like(_END, wide)
     size = P.where(P.less(end, size), end, size)

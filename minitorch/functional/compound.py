@@ -30,7 +30,7 @@ METHODS = tuple(__all__)
 
 
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    """The point between two: ``input + weight * (end - input)``, exactly `end` for weight 1.
+    """Interpolate between two points: ``input + weight * (end - input)``, exactly `end` for weight 1.
 
     Example:
         >>> import minitorch as mt
@@ -43,7 +43,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 
 @widened
 def _lerp(a: Tensor, b: Tensor, w: Tensor, *, near: bool | None) -> Tensor:
-    """From the end that is nearer: that of a weight that is a number is known, and the other way has no gradient."""
+    """Interpolate from the nearer end: that of a number as weight is known, and the other way has no gradient."""
     way, half, one = P.sub(b, a), like(0.5, w), like(1, w)
     if near is not None:
         return P.add(a, P.mul(w, way)) if near else P.sub(b, P.mul(way, P.sub(one, w)))
@@ -57,7 +57,7 @@ def _addcmul(x: Tensor, a: Tensor, b: Tensor, *, value: Number) -> Tensor:
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """``input + value * tensor1 * tensor2``, with `value` in the type of the result.
+    """Return ``input + value * tensor1 * tensor2``, with `value` in the type of the result.
 
     Raises:
         DTypeError: ``MT202`` if all are bools, or the value does not fit the type.
@@ -78,7 +78,7 @@ def _addcdiv(x: Tensor, a: Tensor, b: Tensor, *, value: Number) -> Tensor:
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """``input + value * tensor1 / tensor2``.
+    """Return ``input + value * tensor1 / tensor2``.
 
     Raises:
         DTypeError: ``MT202`` if `tensor1` and `tensor2` are both of integers, or the value does not fit the type.
@@ -94,7 +94,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
 
 
 def atan2(input: Operand, other: Operand) -> Tensor:
-    """The angle in radians of the point with ordinate `input` and abscissa `other`.
+    """Return the angle in radians of the point with ordinate `input` and abscissa `other`.
 
     Example:
         >>> import minitorch as mt
@@ -105,7 +105,7 @@ def atan2(input: Operand, other: Operand) -> Tensor:
 
 
 def copysign(input: Operand, other: Operand) -> Tensor:
-    """The magnitude of the first operand with the sign of the second, that of -0.0 included.
+    """Return the magnitude of the first operand with the sign of the second, that of -0.0 included.
 
     Example:
         >>> import minitorch as mt
@@ -131,7 +131,7 @@ def _xlogy(x: Tensor, y: Tensor) -> Tensor:
 
 
 def xlogy(input: Operand, other: Operand) -> Tensor:
-    """``input * log(other)``, and 0 where `input` is 0, whatever the logarithm; NaN where `other` is NaN.
+    """Return ``input * log(other)``, and 0 where `input` is 0, whatever the logarithm; NaN where `other` is NaN.
 
     Example:
         >>> import minitorch as mt
@@ -142,7 +142,7 @@ def xlogy(input: Operand, other: Operand) -> Tensor:
 
 
 def _hypot(a: Tensor, b: Tensor) -> Tensor:
-    """Scaled by the longer side, so that no square overflows; infinite if a side is, whatever the other."""
+    """Scale by the longer side, so that no square overflows; infinite if a side is, whatever the other."""
     size, other = P.absolute(a), P.absolute(b)
     longer, endless = P.maximum(size, other), like(math.inf, a)
     usable = P.bitwise_and(P.less(like(0, a), longer), P.less(longer, endless))
@@ -153,7 +153,7 @@ def _hypot(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _cosine_of(side: Tensor, other: Tensor) -> Tensor:
-    """The derivative of the length by a side; 0 where there is no length, as for `norm`."""
+    """Return the derivative of the length by a side; 0 where the length is 0, as for `norm`."""
     length = _hypot(side, other)
     return P.div(side, P.where(P.equal(length, like(0, length)), like(1, length), length))
 
@@ -162,7 +162,7 @@ _length = widened(with_derivative("hypot", _hypot, _cosine_of, lambda a, b: _cos
 
 
 def hypot(input: Operand, other: Operand) -> Tensor:
-    """The length ``sqrt(input**2 + other**2)``, without overflow on the way; infinite if either is, else NaN if one is.
+    """Return ``sqrt(input**2 + other**2)``, without overflow on the way; infinite if either is, else NaN if one is.
 
     Example:
         >>> import minitorch as mt
@@ -180,7 +180,7 @@ def _log_of_sum(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _share(a: Tensor, b: Tensor) -> Tensor:
-    """The share of exp(a) in exp(a) + exp(b)."""
+    """Return the share of exp(a) in exp(a) + exp(b)."""
     return sigmoid(P.sub(a, b))
 
 
@@ -188,7 +188,7 @@ _logaddexp = widened(with_derivative("logaddexp", _log_of_sum, _share, lambda a,
 
 
 def logaddexp(input: Operand, other: Operand) -> Tensor:
-    """``log(exp(input) + exp(other))``, without overflow on the way.
+    """Return ``log(exp(input) + exp(other))``, without overflow on the way.
 
     Example:
         >>> import minitorch as mt

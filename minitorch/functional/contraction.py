@@ -1,7 +1,7 @@
 """`einsum`: products of tensors with named dimensions, summed over the names that the result does not have.
 
-A labelled tensor is a tensor and a label for each dimension. The whole of `einsum` is: repeated labels become
-diagonals, labels that nobody else needs are summed away, and two tensors at a time become one (`contract`),
+A labelled tensor is a tensor and a label for each dimension. `einsum` works thus: repeated labels become diagonals,
+labels used by no other operand are summed away, and two tensors at a time become one (`contract`),
 until one is left. `contract` sorts the labels of a pair into batch, free and summed ones, the form of the
 primitive `dot`.
 """
@@ -29,7 +29,7 @@ Labelled = tuple[Tensor, list[Label]]
 
 
 def _arranged(x: Tensor, labels: Labels, *groups: Labels, joined: bool) -> Tensor:
-    """The dimensions ordered by groups of labels; each group but the first becomes one dimension if they are
+    """Return the dimensions ordered by groups of labels; each group but the first becomes one dimension if they are
     `joined`.
     """
     order = tuple(labels.index(label) for group in groups for label in group)
@@ -43,13 +43,13 @@ def _arranged(x: Tensor, labels: Labels, *groups: Labels, joined: bool) -> Tenso
 
 
 def _summed(x: Tensor, labels: Labels, keep: Collection[Label]) -> Labelled:
-    """Without the labels that are not kept."""
+    """Sum over the labels that are not kept."""
     dims = tuple(dim for dim, label in enumerate(labels) if label not in keep)
     return (P.reduce_sum(x, dims=dims) if dims else x), [label for label in labels if label in keep]
 
 
 def check_types(name: str, *tensors: Tensor) -> None:
-    """Products do not promote: in PyTorch, too, the operands have one type.
+    """Refuse operands of different types: products do not promote, as in PyTorch.
 
     Raises:
         DTypeError: ``MT202``.
@@ -70,7 +70,7 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
 
 
 def contract(a: Tensor, of_a: Labels, b: Tensor, of_b: Labels, keep: Collection[Label]) -> Labelled:
-    """The product of two tensors, summed over all labels that are not kept.
+    """Return the product of two tensors, summed over all labels that are not kept.
 
     Args:
         a: the first tensor.
@@ -112,7 +112,7 @@ def _bad(equation: str, why: str) -> ValueError:
 
 
 def _labels(equation: str, term: str, ndim: int | None) -> list[Label]:
-    """The labels of a term such as ``"b...ij"``; the dimensions of ``...`` are numbered from the last one
+    """Return the labels of a term such as ``"b...ij"``; the dimensions of ``...`` are numbered from the last one
     backwards.
     """
     if term.count(".") not in (0, 3) or (term.count(".") == 3 and "..." not in term):
@@ -130,7 +130,7 @@ def _labels(equation: str, term: str, ndim: int | None) -> list[Label]:
 
 
 def _read(equation: str, ndims: Sequence[int]) -> tuple[list[list[Label]], list[Label]]:
-    """The labels of each operand, and those of the result."""
+    """Return the labels of each operand, and those of the result."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ndims):
@@ -172,7 +172,7 @@ def _lengths(equation: str, tensors: Sequence[Tensor], inputs: list[list[Label]]
 
 
 def _cleaned(x: Tensor, labels: list[Label], length: dict[Label, int]) -> Labelled:
-    """Each label once (a repeated one is a diagonal), without those of length 1 where another operand has
+    """Return each label once (a repeated one is a diagonal), without those of length 1 where another operand has
     more.
     """
     while len(set(labels)) < len(labels):
@@ -192,7 +192,7 @@ def _cleaned(x: Tensor, labels: list[Label], length: dict[Label, int]) -> Labell
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
-    """Products and sums over named dimensions (Einstein's convention), as `torch.einsum`.
+    """Compute products and sums over named dimensions (Einstein's convention), as `torch.einsum`.
 
     Each operand's dimensions get letters; equal letters run together, and those that the result does not name
     are summed. Three dots stand for any further dimensions, which broadcast. Without ``->``, the result has

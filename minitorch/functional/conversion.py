@@ -1,6 +1,6 @@
-"""From tensors to Python, NumPy and text, and back through DLPack: where values leave the engine.
+"""Conversion of tensors to Python, NumPy and text, and through DLPack: values leave the engine here.
 
-Everything here needs the numbers themselves, and asks for them with `interpreters.concrete`. While a graph is recorded
+Everything here needs the numbers themselves, and gets them from `interpreters.concrete`. While a graph is recorded
 there are none, and the error says so: ``MT101`` for a branch, ``MT102`` for the rest. Only `repr` never fails: it shows
 a traced tensor by its shape, type and the inputs that it depends on.
 """
@@ -39,7 +39,7 @@ def _one_number(tensor: Tensor, what: str, code: str = "MT102", fix: str | None 
 
 
 def item(tensor: Tensor) -> bool | int | float:
-    """The one element of a tensor as a Python number.
+    """Return the one element of a tensor as a Python number.
 
     Raises:
         RuntimeError: if there is not exactly one element.
@@ -55,7 +55,7 @@ def item(tensor: Tensor) -> bool | int | float:
 
 
 def tolist(tensor: Tensor) -> Any:
-    """The elements as nested lists of Python numbers; a number, if there are no dimensions.
+    """Return the elements as nested lists of Python numbers; a number, if there are no dimensions.
 
     Raises:
         TracedValueError: while a graph is recorded (``MT102``).
@@ -70,7 +70,7 @@ def tolist(tensor: Tensor) -> Any:
 
 
 def _bool(tensor: Tensor) -> bool:
-    """Whether the one element is not zero; ``MT101`` while a graph is recorded."""
+    """Return whether the one element is not zero; ``MT101`` while a graph is recorded."""
     if tensor.numel() != 1:
         raise RuntimeError(
             f"whether a tensor of shape {list(tensor.shape)} is true is ambiguous: use x.any() or x.all() to "
@@ -81,7 +81,7 @@ def _bool(tensor: Tensor) -> bool:
 
 
 def _index(tensor: Tensor) -> int:
-    """The one element of an integer tensor, for `range`, slices of lists and the like."""
+    """Return the one element of an integer tensor, for `range`, slices of lists and the like."""
     if tensor.numel() != 1 or tensor.dtype.is_floating_point:
         raise TypeError(f"only an integer tensor of one element can be an index, not {tensor.spec}")
     fix = "pass it as a plain int: each value is compiled for itself; or gather, which takes traced positions"
@@ -101,14 +101,14 @@ def _complex(tensor: Tensor) -> complex:
 
 
 def _iterate(tensor: Tensor) -> Iterator[Tensor]:
-    """The slices along the first dimension."""
+    """Iterate over the slices along the first dimension."""
     if tensor.ndim == 0:
         raise TypeError(f"iteration over a 0-dimensional tensor, {tensor.spec}: it holds one number, and has no parts")
     return iter(unbind(tensor))
 
 
 def _contains(tensor: Tensor, element: Any) -> bool:
-    """Whether some element equals a number, or the elements of a tensor that broadcasts."""
+    """Return whether some element equals a number, or the elements of a tensor that broadcasts."""
     return bool((tensor == element).any())
 
 
@@ -116,7 +116,7 @@ def _contains(tensor: Tensor, element: Any) -> bool:
 
 
 def numpy(tensor: Tensor) -> Array:
-    """An array that shares the tensor's memory: writes to one are seen in the other.
+    """Return an array that shares the tensor's memory: writes to one are seen in the other.
 
     The result of `expand` shows one element several times; its array is read-only.
 
@@ -138,12 +138,12 @@ def _shared(tensor: Tensor, what: str, error: type[Exception] = RuntimeError, fi
     if tensor._requires_grad and is_grad_enabled():
         raise error(f"{what} on a tensor that requires a gradient would lose its history: use x.detach() first")
     if current_staging() is None:
-        fetched(tensor)  # who shares the memory may write to it
+        fetched(tensor)  # others may write to shared memory
     return concrete(tensor, what, fix=fix)
 
 
 def _array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
-    """The tensor as an array, for `numpy.asarray` and functions of NumPy."""
+    """Return the tensor as an array, for `numpy.asarray` and functions of NumPy."""
     fix = "use minitorch's own function, which can be recorded (mt.sin for np.sin); or return the tensor"
     return np.array(_shared(tensor, "a conversion to NumPy", fix=fix), dtype, copy=copy)
 
@@ -152,19 +152,19 @@ def _array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Array
 
 
 def _dlpack(tensor: Tensor, **request: Any) -> Any:
-    """A DLPack capsule of the tensor's memory, for `from_dlpack` of other libraries."""
+    """Return a DLPack capsule of the tensor's memory, for `from_dlpack` of other libraries."""
     if tensor.dtype.numpy.kind not in "biuf":
         raise BufferError(f"{tensor.dtype.name} cannot leave through DLPack: NumPy does not export it; use x.float()")
     return _shared(tensor, "DLPack", BufferError).__dlpack__(**request)
 
 
 def _dlpack_device(tensor: Tensor) -> tuple[int, int]:
-    """Where the memory is: the CPU."""
+    """Return the device of the memory: the CPU."""
     return (1, 0)
 
 
 def from_dlpack(source: Any) -> Tensor:
-    """A tensor on the memory of another library's array (PyTorch, JAX, NumPy ...), without a copy.
+    """Make a tensor on the memory of another library's array (PyTorch, JAX, NumPy ...), without a copy.
 
     Of our types, bfloat16 is the one that DLPack knows and we neither import nor export: memory passes through NumPy,
     which has no bfloat16. Convert to float32, in which every bfloat16 is exact, and back.
@@ -199,7 +199,7 @@ def from_dlpack(source: Any) -> Tensor:
 
 
 def _visible(tensor: Tensor) -> Array | None:
-    """The tensor's values if they can be shown now, without an error and without changing a recording."""
+    """Return the tensor's values if they can be shown now, without an error and without changing a recording."""
     try:
         value, staging = readable(tensor), current_staging()
     except ShardingError:  # other processes hold parts of it
@@ -213,7 +213,7 @@ def _visible(tensor: Tensor) -> Array | None:
 
 
 def _hidden_text(tensor: Tensor) -> str:
-    """The `repr` of a tensor without a value."""
+    """Return the `repr` of a tensor without a value."""
     value, staging = tensor._value, current_staging()
     if isinstance(value, np.ndarray) and staging is not None:
         return f"Tensor(traced {tensor.spec}, `{staging.name_of(tensor)}` after an in-place write)"
@@ -236,7 +236,7 @@ def _history(tensor: Tensor) -> list[str]:
 
 
 def _repr(tensor: Tensor) -> str:
-    """The values as PyTorch prints them; of a traced tensor, what is known of it."""
+    """Return the values as PyTorch prints them; of a traced tensor, the known facts."""
     array = _visible(tensor)
     if array is None:
         return _hidden_text(tensor)
@@ -264,12 +264,12 @@ def _text(tensor: Tensor) -> str:
 
 
 def _str(tensor: Tensor) -> str:
-    """As `repr`; while a graph is recorded, with a warning (``MT105``), since it happens once."""
+    """Return the `repr`; while a graph is recorded, with a warning (``MT105``), since it happens once."""
     return _text(tensor)
 
 
 def _format(tensor: Tensor, spec: str) -> str:
-    """A 0-dimensional tensor is formatted like its number, any other one has no format but its text."""
+    """Format a 0-dimensional tensor like its number; any other one has no format but its text."""
     if tensor.ndim == 0 and (spec or _visible(tensor) is not None):
         number = _one_number(tensor, "a format, as in f'{x:.2f}',")
         return format(float(number) if tensor.dtype.is_floating_point else number, spec)
@@ -279,7 +279,7 @@ def _format(tensor: Tensor, spec: str) -> str:
 
 
 def _repr_html(tensor: Tensor) -> str:
-    """The notebook's display: shape, type and values; a table if it is small, the text otherwise."""
+    """Return the notebook's display: shape, type and values; a table if it is small, the text otherwise."""
     array = _visible(tensor)
     facts = [f"shape {list(tensor.shape)}", tensor.dtype.name, *_history(tensor)]
     table = None if array is None else html_table(array, ", ".join(facts))
@@ -305,7 +305,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def _replace_data(tensor: Tensor, value: Tensor) -> None:
-    """Give a tensor other numbers, of its shape and type, unseen by the tape: in new memory, copied from the value."""
+    """Replace a tensor's numbers, of its shape and type, unseen by the tape: in new memory, copied from the value."""
     if current_staging() is not None:
         raise TracingError(
             "MT109",

@@ -21,7 +21,7 @@ Movement = tuple[Primitive, Mapping[str, Any]]
 
 
 def _reduced(tensor: Tensor) -> tuple[Any, ...]:
-    """The parts that a copy or a pickle is made of; a shallow copy shares the memory.
+    """Return the parts that a copy or a pickle is made of; a shallow copy shares the memory.
 
     Raises:
         TracedValueError: for a traced value, which has no number yet (``MT102``).
@@ -56,7 +56,7 @@ def _value(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _moved(base: Tensor, movements: tuple[Movement, ...] | list[Movement]) -> Tensor:
-    """A view of a tensor, by the movements one after another."""
+    """Return a view of a tensor, by the movements one after another."""
     for primitive, params in movements:
         view = Tensor(primitive.evaluate(fetched(base), **params))
         view._view = View(base, primitive, params, None)
@@ -69,7 +69,7 @@ def _same_memory(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool
 
 
 def _made(kind: type[Tensor], array: Any, leaf: bool, grad: Tensor | None, attributes: Any) -> Tensor:
-    """A tensor of these parts."""
+    """Return a tensor of these parts."""
     tensor = kind.__new__(kind)
     Tensor.__init__(tensor, array, leaf)
     tensor._grad = grad
@@ -79,7 +79,7 @@ def _made(kind: type[Tensor], array: Any, leaf: bool, grad: Tensor | None, attri
 
 
 def _viewed(kind: type[Tensor], base: Tensor, movements: tuple[Movement, ...], *rest: Any) -> Tensor:
-    """A view of a tensor, with these parts."""
+    """Return a view of a tensor, with these parts."""
     view = _moved(base, movements)
     tensor = _made(kind, view._value, *rest)
     tensor._view = view._view

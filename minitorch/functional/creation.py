@@ -1,7 +1,7 @@
-"""Making tensors from nothing: `zeros`, `full`, `arange`, `eye`, ...
+"""Creation of tensors: `zeros`, `full`, `arange`, `eye`, ...
 
-They go through primitives, so that a trace records how they are made. Tensors of given data are made in `data`,
-random ones in `random`.
+They go through primitives, so that a trace records them. Tensors of given data are made in `data`, random ones in
+`random`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 
 
 def as_shape(name: str, size: tuple[Any, ...]) -> Shape:
-    """A shape given as ``f(2, 3)`` or ``f((2, 3))``."""
+    """Return a shape given as ``f(2, 3)`` or ``f((2, 3))``."""
     lengths = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
     if not all(hasattr(length, "__index__") for length in lengths):
         raise TypeError(f"{name}: a size is made of ints, not {tuple(lengths)!r}")
@@ -58,7 +58,7 @@ def as_shape(name: str, size: tuple[Any, ...]) -> Shape:
 def full(
     size: int | Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor with one number (or the value of a 0-dimensional tensor) in every element.
+    """Return a tensor with one number (or the value of a 0-dimensional tensor) in every element.
 
     Raises:
         DTypeError: ``MT202`` if the number does not fit the type.
@@ -83,7 +83,7 @@ def full(
 
 
 def _filled(name: str, value: int, doc: str, example: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    """`zeros` and `zeros_like`, and their sisters."""
+    """Return a function such as `zeros` or `zeros_like`."""
 
     def create(
         *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -131,7 +131,7 @@ empty, empty_like = _filled(
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor with one number in every element, with the shape and type of another one.
+    """Return a tensor with one number in every element, with the shape and type of another one.
 
     Example:
         >>> import minitorch as mt
@@ -153,7 +153,7 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers from `start` up to, but not including, `end`; ``arange(end)`` starts from 0.
+    """Return numbers from `start` up to, but not including, `end`; ``arange(end)`` starts from 0.
 
     The type is int64 if all numbers are ints, else float32; numbers are computed in float64 and rounded once.
 
@@ -201,9 +201,9 @@ def arange(
 def linspace(
     start: Number, end: Number, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A number of evenly spaced values from `start` to `end`, both included.
+    """Return a number of evenly spaced values from `start` to `end`, both included.
 
-    Computed in float64 from the nearer end, so that both ends are exact.
+    They are computed in float64 from the nearer end, so that both ends are exact.
 
     Raises:
         TypeError: if the number of values is not an int.
@@ -237,7 +237,7 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`base` to the power of evenly spaced numbers from `start` to `end`, both included. Computed in float64.
+    """Return `base` to the power of evenly spaced numbers from `start` to `end`, both included, computed in float64.
 
     Example:
         >>> import minitorch as mt
@@ -250,7 +250,7 @@ def logspace(
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A matrix with ones on the diagonal and zeros elsewhere, n by n or n by m.
+    """Return a matrix with ones on the diagonal and zeros elsewhere, n by n or n by m.
 
     Example:
         >>> import minitorch as mt
@@ -270,33 +270,33 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of data, in this tensor's type."""
+    """Return a tensor of data, in this tensor's type."""
     return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 def new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of one number, in this tensor's type."""
+    """Return a tensor of one number, in this tensor's type."""
     return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 def new_zeros(
     self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of zeros, in this tensor's type."""
+    """Return a tensor of zeros, in this tensor's type."""
     return zeros(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 def new_ones(
     self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of ones, in this tensor's type."""
+    """Return a tensor of ones, in this tensor's type."""
     return ones(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 def new_empty(
     self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor to be written, in this tensor's type."""
+    """Return a tensor to be written, in this tensor's type."""
     return empty(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)

@@ -20,17 +20,17 @@ METHODS: tuple[str, ...] = ()
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A new tensor that holds a copy of data, without history.
+    """Return a new tensor that holds a copy of data, without history.
 
     Args:
         data: a number, a nested list or tuple of numbers, a NumPy array, a tensor, or a list of tensors to stack.
         dtype: the element type. By default bool, int64 or float32 for Python numbers; arrays and tensors keep theirs.
         device: the CPU, if it is given at all.
-        requires_grad: whether `backward` shall reach the tensor.
+        requires_grad: whether `backward` computes a gradient for the tensor.
 
     Raises:
         ValueError: if the lists are ragged, or a number does not fit the type.
-        TypeError: if the data is no numbers.
+        TypeError: if the data is not numbers.
         DeviceError: for any other device (``MT203``).
 
     Example:
@@ -50,7 +50,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 
 def leaf(x: Tensor, requires_grad: bool, device: Any = None) -> Tensor:
-    """A fresh tensor, as a leaf that requires a gradient if asked for, and on the device, which has to be the CPU."""
+    """Return a fresh tensor, as a leaf that requires a gradient if asked for; the device has to be the CPU."""
     if device is not None:
         on_cpu(device)
     return x.requires_grad_() if requires_grad else x
@@ -61,7 +61,7 @@ _DEFAULTS = {"b": dtypes.bool_, "i": dtypes.DEFAULT_INT, "f": dtypes.DEFAULT_FLO
 
 
 def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
-    """A fresh NumPy array of data, in the type that PyTorch would give it."""
+    """Return a fresh NumPy array of data, in the type that PyTorch would give it."""
     try:
         array = np.array(data, order="C")
     except ValueError:
@@ -89,7 +89,7 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
             worst = high if high > bounds.max else low
             text = f"{worst} does not fit {dtype.name}: its numbers go from {bounds.min} to {bounds.max}"
             raise ValueError(text)
-        array = array.astype(np.int64) if wraps else array  # a negative float as an unsigned integer is anything in C
+        array = array.astype(np.int64) if wraps else array  # of a negative float, undefined in C
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy, copy=False)
 
@@ -107,7 +107,7 @@ def _holds_tensor(data: Any) -> bool:
 
 
 def _stack(data: Any) -> Tensor:
-    """Nested lists in which some things are tensors, as one tensor of their common type."""
+    """Stack nested lists that contain tensors into one tensor of their common type."""
     if not isinstance(data, (list, tuple)):
         return operand(data)
     parts = [_stack(each) for each in data]
@@ -119,7 +119,7 @@ def _stack(data: Any) -> Tensor:
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """Data as a tensor: a tensor of the right type is returned as it is, an array of the right type shares its memory.
+    """Convert data to a tensor: return a tensor of the right type as it is; share the memory of an array of that type.
 
     Example:
         >>> import minitorch as mt
@@ -136,10 +136,10 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor that shares an array's memory: a write to one is seen in the other.
+    """Return a tensor that shares an array's memory: a write to one is seen in the other.
 
     Raises:
-        TypeError: if it is no array, or of a type that tensors do not have.
+        TypeError: if it is not an array, or of a type that tensors do not have.
 
     Example:
         >>> import minitorch as mt, numpy as np

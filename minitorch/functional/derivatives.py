@@ -1,7 +1,7 @@
-"""Formulas whose derivative is given, and not that of their steps.
+"""Formulas with a given derivative, in place of that of their steps.
 
-A formula that is exact everywhere is often pieced together from several, with limits between, and the derivative of its
-steps loses digits, or is NaN, where the function's own is known. `with_derivative` takes both.
+An exact formula is often pieced together from several, with limits between. The derivative of its steps then loses
+digits, or is NaN, where the function's own is known. `with_derivative` takes both.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Formula = Callable[..., Tensor]
 
 
 def with_derivative(name: str, formula: Formula, *derivatives: Formula | None) -> Formula:
-    """A formula that `backward` passes with derivatives of its own.
+    """Return a formula that `backward` passes with given derivatives.
 
     Args:
-        name: of the function, on the tape.
+        name: the name of the function, on the tape.
         formula: ``(*inputs) -> output``, of float tensors of one type, which broadcast.
         derivatives: for each input, ``(*inputs) -> derivative``, written with tensor operations, so that it can itself
             be differentiated; None where it is 0, whatever the cotangent is.

@@ -1,4 +1,4 @@
-"""Devices, of which there is one: the CPU. PyTorch's ways to ask for it are taken, and others refused in words."""
+"""Devices, of which there is one: the CPU. PyTorch's ways to ask for it are accepted, and other devices refused."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..tensor import Tensor
 __all__: list[str] = []
 METHODS = ("cpu", "cuda")
 
-# What PyTorch calls devices, to tell the name of a device from a misspelt element type.
+# PyTorch's kinds of devices, to tell the name of a device from a misspelt element type.
 _KNOWN = ("cpu", "cuda", "gpu", "hpu", "meta", "mps", "tpu", "xla", "xpu")
 
 
 def _kind(device: Any) -> str:
-    """``"cuda"`` of ``"cuda:0"``, or of what PyTorch's ``torch.device("cuda:0")`` is."""
+    """Return ``"cuda"`` of ``"cuda:0"``, or of an object such as PyTorch's ``torch.device("cuda:0")``."""
     return str(device).partition(":")[0]
 
 
 def is_device(value: Any) -> bool:
-    """Whether a device is meant: its name, an object such as ``torch.device("cpu")``, or the number of a GPU."""
+    """Return whether a device is meant: its name, an object such as ``torch.device("cpu")``, or the number of a GPU."""
     return type(value) is int or type(value).__name__ == "device" or (isinstance(value, str) and _kind(value) in _KNOWN)
 
 
@@ -41,7 +41,7 @@ def on_cpu(device: Any) -> None:
 
 
 def cpu(input: Tensor) -> Tensor:
-    """The tensor itself: all tensors are on the CPU.
+    """Return the tensor itself: all tensors are on the CPU.
 
     Example:
         >>> import minitorch as mt
@@ -53,7 +53,7 @@ def cpu(input: Tensor) -> Tensor:
 
 
 def cuda(input: Tensor, device: Any = None) -> Tensor:
-    """Refused, for there is no such device.
+    """Raise an error: there is no such device.
 
     Raises:
         DeviceError: ``MT203``.
@@ -63,7 +63,7 @@ def cuda(input: Tensor, device: Any = None) -> Tensor:
 
 
 def _device(tensor: Tensor) -> str:
-    """Where the tensor is: ``"cpu"``."""
+    """Return the device of the tensor: ``"cpu"``."""
     return "cpu"
 
 

@@ -88,7 +88,7 @@ def _documented(function: Unary, name: str, meaning: str, note: str, argument: s
 
 
 def _float(name: str, formula: Formula, meaning: str, argument: str, result: str) -> Unary:
-    """A float function: integers are converted to float32 first."""
+    """Return a float function: integers are converted to float32 first."""
     compute = formula if isinstance(formula, P.Primitive) else widened(formula)
 
     def function(input: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ def _float(name: str, formula: Formula, meaning: str, argument: str, result: str
 
 
 def _rounding(name: str, formula: Formula, meaning: str, argument: str, result: str) -> Unary:
-    """A function whose results are whole numbers: integers are copied."""
+    """Return a function whose results are whole numbers: integers are copied."""
 
     def function(input: Tensor) -> Tensor:
         x = operand(input)
@@ -108,7 +108,7 @@ def _rounding(name: str, formula: Formula, meaning: str, argument: str, result: 
 
 
 def _number(name: str, formula: Formula, meaning: str, argument: str, result: str) -> Unary:
-    """A function of any numbers, in their own type."""
+    """Return a function of any numbers, in their own type."""
 
     def function(input: Tensor) -> Tensor:
         return formula(operand(input))
@@ -171,7 +171,7 @@ arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, aco
 
 
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """The nearest whole number, of two equally near ones the even one; or the nearest multiple of 10**-decimals.
+    """Round to the nearest whole number, halves to the even one; or to the nearest multiple of 10**-decimals.
 
     Example:
         >>> import minitorch as mt
@@ -192,7 +192,7 @@ _logit = widened(F.logit)
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """The inverse of `sigmoid`, log(x / (1 - x)); with `eps`, of x kept inside [eps, 1 - eps].
+    """Return the inverse of `sigmoid`, log(x / (1 - x)); with `eps`, of x kept inside [eps, 1 - eps].
 
     Example:
         >>> import minitorch as mt
@@ -207,7 +207,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """NaN and infinities replaced by numbers; infinities by default by the largest and smallest of the type.
+    """Replace NaN and infinities by numbers; infinities by default by the largest and smallest of the type.
 
     Example:
         >>> import minitorch as mt
@@ -224,7 +224,7 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
 
 
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself: Python's ``+x``. Not for bools.
+    """Return the tensor itself: Python's ``+x``. Not for bools.
 
     Example:
         >>> import minitorch as mt

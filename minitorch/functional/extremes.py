@@ -1,4 +1,4 @@
-"""The largest and the smallest element, and where they are: max, min, amax, argmax, ..."""
+"""Largest and smallest elements, and their positions: max, min, amax, argmax, ..."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ METHODS = tuple(__all__)
 
 
 class ValuesAndIndices(NamedTuple):
-    """What `max` and `min` along a dimension give."""
+    """Result of `max` and `min` along a dimension."""
 
     values: Tensor
     indices: Tensor
 
 
 class MinMax(NamedTuple):
-    """What `aminmax` gives."""
+    """Result of `aminmax`."""
 
     min: Tensor
     max: Tensor
 
 
 def _mirrored(x: Tensor) -> Tensor:
-    """Elements in the opposite order: the smallest is now the largest. The mirror image of that is x again."""
+    """Map elements to the opposite order: the smallest is now the largest. Mapped twice, x is x again."""
     return P.neg(x) if x.dtype.is_floating_point else P.bitwise_not(x)
 
 
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The largest element, NaN if there is one; equal ones share the gradient.
+    """Return the largest element, NaN if there is one; equal ones share the gradient.
 
     Example:
         >>> import minitorch as mt
@@ -51,7 +51,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The smallest element, NaN if there is one; equal ones share the gradient.
+    """Return the smallest element, NaN if there is one; equal ones share the gradient.
 
     Example:
         >>> import minitorch as mt
@@ -65,7 +65,7 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
-    """The smallest and the largest element.
+    """Return the smallest and the largest element.
 
     Example:
         >>> import minitorch as mt
@@ -76,7 +76,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The position of the largest element, of equal ones the first; without `dim`, in the flattened tensor.
+    """Return the position of the largest element, of equal ones the first; without `dim`, in the flattened tensor.
 
     Example:
         >>> import minitorch as mt
@@ -98,7 +98,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The position of the smallest element, of equal ones the first; without `dim`, in the flattened tensor.
+    """Return the position of the smallest element, of equal ones the first; without `dim`, in the flattened tensor.
 
     Example:
         >>> import minitorch as mt
@@ -109,7 +109,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 def _along(x: Tensor, index: Tensor, axis: int) -> Tensor:
-    """The element at a position along one dimension: the others are counted out."""
+    """Return the element at a position along one dimension: the others are counted out."""
     places = []
     for other in range(x.ndim):
         if other == axis:
@@ -130,7 +130,7 @@ def _extreme(
     position: Callable[..., Tensor],
     pairwise: Callable[[Tensor, Tensor], Tensor],
 ) -> Any:
-    """The three forms of `max` and `min`."""
+    """Compute `max` or `min` in its three forms."""
     x = operand(input)
     if isinstance(dim, Tensor):
         return pairwise(x, dim)
@@ -149,7 +149,7 @@ def _extreme(
 
 
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The largest element, NaN if there is one. Three forms, as in PyTorch:
+    """Return the largest element, NaN if there is one. Three forms, as in PyTorch:
 
     ``max(x)`` of all elements; ``max(x, dim)`` the pair ``(values, indices)`` along a dimension, with the whole
     gradient going to the element at the index; ``max(x, other)`` elementwise, which is `maximum`.
@@ -165,7 +165,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The smallest element, NaN if there is one, in the three forms of `max`.
+    """Return the smallest element, NaN if there is one, in the three forms of `max`.
 
     Example:
         >>> import minitorch as mt

@@ -1,6 +1,6 @@
-"""Questions whose answer is a Python value known without any number: how many elements, of which type.
+"""Facts known without any number, as Python values: how many elements, of which type.
 
-They can be asked while a graph is recorded, too. Functions that need the numbers themselves are in `conversion`.
+They are available while a graph is recorded, too. Functions that need the numbers themselves are in `conversion`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ METHODS = ("nelement",)
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements.
+    """Return the number of elements.
 
     Example:
         >>> import minitorch as mt
@@ -27,12 +27,12 @@ def numel(input: Tensor) -> int:
 
 
 def nelement(input: Tensor) -> int:
-    """The number of elements: another name of `numel`."""
+    """Return the number of elements: another name of `numel`."""
     return input.numel()
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether something is a tensor.
+    """Return whether something is a tensor.
 
     Example:
         >>> import minitorch as mt
@@ -43,7 +43,7 @@ def is_tensor(obj: object) -> bool:
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the element type is one of the floats.
+    """Return whether the element type is one of the floats.
 
     Example:
         >>> import minitorch as mt
@@ -54,7 +54,7 @@ def is_floating_point(input: Tensor) -> bool:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether an in-place operation may keep a result of the first type in a tensor of the second.
+    """Return whether an in-place operation may keep a result of the first type in a tensor of the second.
 
     A type can be kept in any of its own category, or of a higher one (bool < int < float).
 
@@ -69,7 +69,7 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 def get_default_dtype() -> DType:
-    """The type of floats that nobody gave another one; it cannot be changed.
+    """Return the type of floats without an explicit type; it cannot be changed.
 
     Example:
         >>> import minitorch as mt

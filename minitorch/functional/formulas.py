@@ -19,7 +19,7 @@ _INTEGER_OF_SIZE = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.
 
 
 def signbit(x: Tensor) -> Tensor:
-    """Whether the sign bit of each number is set, also of -0.0."""
+    """Return whether the sign bit of each number is set, also of -0.0."""
     if not x.dtype.is_signed:
         return P.constant(value=False, shape=x.shape, dtype=dtypes.bool_)
     bits = P.bitcast(x, dtype=_INTEGER_OF_SIZE[x.dtype.itemsize])
@@ -27,16 +27,16 @@ def signbit(x: Tensor) -> Tensor:
 
 
 def unit_sign(x: Tensor) -> Tensor:
-    """1 or -1 with the sign of each number, 1 for 0.0 and -1 for -0.0.
+    """Return 1 or -1 with the sign of each number, 1 for 0.0 and -1 for -0.0.
 
-    An odd function can be had from its right half as ``s * f(s * x)``: exact for -0.0, and (unlike with abs) with the
+    An odd function follows from its right half as ``s * f(s * x)``: exact for -0.0, and (unlike with abs) with the
     right derivative at 0.
     """
     return P.where(signbit(x), like(-1, x), like(1, x))
 
 
 def logarithm(base: int) -> Callable[[Tensor], Tensor]:
-    """The logarithm to a base, divided in float64: for shorter types, log10(1000) is exactly 3."""
+    """Return the logarithm to a base, divided in float64: for shorter types, log10(1000) is exactly 3."""
 
     def formula(x: Tensor) -> Tensor:
         wide = to_dtype(x, dtypes.float64)
@@ -46,7 +46,7 @@ def logarithm(base: int) -> Callable[[Tensor], Tensor]:
 
 
 def _leg(x: Tensor) -> Tensor:
-    """The other leg of a right triangle with hypotenuse 1: sqrt(1 - x*x) without the cancellation."""
+    """Return the other leg of a right triangle with hypotenuse 1: sqrt(1 - x*x) without the cancellation."""
     one = like(1, x)
     return P.sqrt(P.mul(P.sub(one, x), P.add(one, x)))
 
@@ -59,7 +59,7 @@ acos: Formula = with_derivative("acos", lambda x: P.atan2(_leg(x), x), lambda x:
 
 
 def _halved(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Where exp(x) is soon too large for a number, and x, halved there: cosh(x) is a number a little longer.
+    """Return where exp(x) is soon too large for a number, and x, halved there: cosh(x) is finite a little longer.
 
     At 80, exp(-x) is below the last digit of exp(x) in every type.
     """
@@ -68,7 +68,7 @@ def _halved(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _sinh(x: Tensor) -> Tensor:
-    """With e = exp(t) - 1 of t = |x|, which loses nothing near 0: (e + e / (e + 1)) / 2."""
+    """Return (e + e / (e + 1)) / 2 with e = exp(t) - 1 of t = |x|, which loses nothing near 0."""
     s, half = unit_sign(x), like(0.5, x)
     large, t = _halved(P.mul(s, x))
     e = P.expm1(t)
@@ -77,7 +77,7 @@ def _sinh(x: Tensor) -> Tensor:
 
 
 def _cosh(x: Tensor) -> Tensor:
-    """With e = exp(|x|): (e + 1 / e) / 2."""
+    """Return (e + 1 / e) / 2 with e = exp(|x|)."""
     half = like(0.5, x)
     large, t = _halved(P.absolute(x))
     e = P.exp(t)
@@ -93,7 +93,7 @@ _LARGE = 1e10
 
 
 def _asinh(x: Tensor) -> Tensor:
-    """s * log1p(t + t*t / (1 + sqrt(1 + t*t))) with t = |x|, which cancels nothing near 0; log(2*t) for large t."""
+    """Return s * log1p(t + t*t / (1 + sqrt(1 + t*t))) with t = |x|, exact near 0; log(2*t) for large t."""
     s = unit_sign(x)
     t, one = P.mul(s, x), like(1, x)
     large = P.less(like(_LARGE, x), t)
@@ -104,7 +104,7 @@ def _asinh(x: Tensor) -> Tensor:
 
 
 def _asinh_derivative(x: Tensor) -> Tensor:
-    """1 / sqrt(1 + x*x), of which nothing but 1/|x| is left for large x."""
+    """Return 1 / sqrt(1 + x*x), which is 1/|x| for large x."""
     t, one = P.absolute(x), like(1, x)
     large = P.less(like(_LARGE, x), t)
     safe = P.where(large, one, t)
@@ -112,7 +112,7 @@ def _asinh_derivative(x: Tensor) -> Tensor:
 
 
 def _acosh(x: Tensor) -> Tensor:
-    """log1p(t + sqrt(t) * sqrt(t + 2)) with t = x - 1; log(2*x) for large x."""
+    """Return log1p(t + sqrt(t) * sqrt(t + 2)) with t = x - 1; log(2*x) for large x."""
     large = P.less(like(_LARGE, x), x)
     t = P.where(large, like(1, x), P.sub(x, like(1, x)))
     near = P.log1p(P.add(t, P.mul(P.sqrt(t), P.sqrt(P.add(t, like(2, x))))))
@@ -120,13 +120,13 @@ def _acosh(x: Tensor) -> Tensor:
 
 
 def _acosh_derivative(x: Tensor) -> Tensor:
-    """1 / sqrt(x*x - 1), without the square; as in PyTorch also below -1, where the function is NaN."""
+    """Return 1 / sqrt(x*x - 1), without the square; as in PyTorch also below -1, where the function is NaN."""
     t, one = P.absolute(x), like(1, x)
     return P.div(one, P.mul(P.sqrt(P.sub(t, one)), P.sqrt(P.add(t, one))))
 
 
 def _log_of_double(x: Tensor) -> Tensor:
-    """log(2*x) where 2*x may overflow."""
+    """Return log(2*x) where 2*x may overflow."""
     return P.add(P.log(x), like(math.log(2), x))
 
 
@@ -135,19 +135,19 @@ acosh: Formula = with_derivative("acosh", _acosh, _acosh_derivative)
 
 
 def atanh(x: Tensor) -> Tensor:
-    """Half of log((1 + x) / (1 - x)), without forming the quotient."""
+    """Return half of log((1 + x) / (1 - x)), without forming the quotient."""
     return P.mul(like(0.5, x), P.sub(P.log1p(x), P.log1p(P.neg(x))))
 
 
 def _logit(x: Tensor) -> Tensor:
-    """log(x / (1 - x)); from 1/4 on log1p((2 * x - 1) / (1 - x)), whose numerator is exact: the root at 1/2 is kept."""
+    """Return log(x / (1 - x)); from 1/4 on log1p((2 * x - 1) / (1 - x)): its exact numerator keeps the root at 1/2."""
     one, small = like(1, x), P.less(x, like(0.25, x))
     ratio = P.div(P.where(small, x, P.sub(P.add(x, x), one)), P.sub(one, x))
     return P.where(small, P.log(P.where(small, ratio, one)), P.log1p(P.where(small, one, ratio)))
 
 
 def _logit_derivative(x: Tensor) -> Tensor:
-    """NaN outside of [0, 1], as the function is."""
+    """Return the derivative, NaN outside of [0, 1], as the function is."""
     one = like(1, x)
     inside = P.bitwise_and(P.less_equal(like(0, x), x), P.less_equal(x, one))
     return P.where(inside, P.div(one, P.mul(x, P.sub(one, x))), like(math.nan, x))
@@ -157,14 +157,14 @@ logit: Formula = with_derivative("logit", _logit, _logit_derivative)
 
 
 def sigmoid(x: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)), with the exponent kept negative, so that neither the value nor the gradient overflows."""
+    """Return 1 / (1 + exp(-x)), with the exponent kept negative, so that neither value nor gradient overflows."""
     one, negative = like(1, x), P.less(x, like(0, x))
     z = P.exp(P.where(negative, x, P.neg(x)))
     return P.div(P.where(negative, z, one), P.add(z, one))
 
 
 def round_half_even(x: Tensor) -> Tensor:
-    """The whole number below, plus 1 if the fraction is more than a half, or a half and the number below is odd."""
+    """Return the whole number below, plus 1 if the fraction is above a half, or a half and the number below is odd."""
     s = unit_sign(x)
     t = P.mul(s, x)
     below, half = P.floor(t), like(0.5, x)
@@ -175,7 +175,7 @@ def round_half_even(x: Tensor) -> Tensor:
 
 
 def _sign(x: Tensor) -> Tensor:
-    """0 for NaN, as in PyTorch."""
+    """Return the sign, 0 for NaN, as in PyTorch."""
     if x.dtype is dtypes.bool_:
         return P.cast(x, dtype=x.dtype)
     zero = like(0, x)
@@ -186,28 +186,28 @@ sign: Formula = with_derivative("sign", _sign, None)
 
 
 def ceil(x: Tensor) -> Tensor:
-    """The floor, seen in a mirror."""
+    """Return the negated floor of -x."""
     return P.neg(P.floor(P.neg(x)))
 
 
 def frac(x: Tensor) -> Tensor:
-    """x - trunc(x). Refuses integers."""
+    """Return x - trunc(x). Refuses integers."""
     require_float(x, "frac")
     return P.sub(x, P.trunc(x))
 
 
 def square(x: Tensor) -> Tensor:
-    """x * x, of bools in int64."""
+    """Return x * x, of bools in int64."""
     x = P.cast(x, dtype=dtypes.int64) if x.dtype is dtypes.bool_ else x
     return P.mul(x, x)
 
 
 def absolute(x: Tensor) -> Tensor:
-    """Refuses bools."""
+    """Return the magnitude. Refuses bools."""
     require_number(x, "abs")
     return P.absolute(x)
 
 
 def scaled(by: float) -> Callable[[Tensor], Tensor]:
-    """The formula ``by * x``."""
+    """Return the formula ``by * x``."""
     return lambda x: P.mul(x, like(by, x))

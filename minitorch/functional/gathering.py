@@ -1,4 +1,4 @@
-"""Reading and writing where data says, by name: `gather`, `scatter`, `index_select`, `masked_fill` ...
+"""Reading and writing at positions given by data: `gather`, `scatter`, `index_select`, `masked_fill` ...
 
 All are compositions of the primitives `gather`, `scatter`, `scatter_add` and `where`; square brackets are in
 `minitorch.functional.indexing`. The forms that write in place (`scatter_`, `masked_fill_`) are made from these in
@@ -48,7 +48,7 @@ Number = bool | int | float
 
 
 def _filling(value: Tensor | Number, x: Tensor, name: str) -> Tensor:
-    """A number, or a tensor of no dimensions, in the type of the tensor that it is written to.
+    """Return a number, or a tensor of no dimensions, in the type of the tensor that it is written to.
 
     Raises:
         DTypeError: for a number that the type cannot hold (``MT202``).
@@ -72,14 +72,14 @@ def _same_type(name: str, x: Tensor, source: Tensor) -> None:
 
 
 def _existing(name: str, index: Tensor, length: int, from_end: bool = False) -> Tensor:
-    """An index, whose elements are positions of a dimension: from 0 on, or also counted from its end."""
+    """Return an index, whose elements are positions of a dimension: from 0 on, or also counted from its end."""
     if index.dtype.category != "int":
         raise DTypeError("MT202", f"{name}: an index of type {index.dtype.name}", fix="use integers, e.g. i.long()")
     return checked(f"{name}: the index", index, -length if from_end else 0, length - 1, "IndexError")
 
 
 def _coordinates(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = False) -> tuple[Tensor, ...]:
-    """The full positions of what an index names: itself in its dimension, its own place in the others."""
+    """Return the full positions of an index: its values in its dimension, its own place in the others."""
     fits = index.ndim == x.ndim and all(
         axis == dim or mine <= whole for axis, (mine, whole) in enumerate(zip(index.shape, x.shape, strict=True))
     )
@@ -101,10 +101,10 @@ def _coordinates(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool =
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """For each element of the index, the element at that position of a dimension: ``x[index[i, j], j]`` for dim 0.
+    """Return the element of a dimension at each position in the index: ``x[index[i, j], j]`` for dim 0.
 
     Raises:
-        IndexError: for a position that is not there; none is counted from the end.
+        IndexError: for a position out of range; none is counted from the end.
         ShapeError: if the index does not fit (``MT201``).
 
     Example:
@@ -117,7 +117,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def gathered(name: str, input: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
-    """As `gather`, for the function of a name; negative positions may count from the end."""
+    """Gather as `gather`, for the function of a name; negative positions may count from the end."""
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return P.reshape(P.gather(ravel(input), _existing(name, ravel(index), 1, from_end)), shape=index.shape)
@@ -125,7 +125,7 @@ def gathered(name: str, input: Tensor, dim: int, index: Tensor, from_end: bool =
 
 
 def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
-    """The value for each element of the index: the beginning of a tensor, or one number everywhere."""
+    """Return the value for each element of the index: the beginning of a tensor, or one number everywhere."""
     if not isinstance(src, Tensor):
         return P.expand(_filling(src, x, name), shape=index.shape)
     _same_type(name, x, src)
@@ -136,7 +136,7 @@ def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number)
 
 
 def _also_without_dimensions(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A scatter that also takes tensors of no dimensions, as rows of one element, like PyTorch's."""
+    """Wrap a scatter to take tensors of no dimensions too, as rows of one element, like PyTorch's."""
 
     @functools.wraps(function)
     def write(input: Tensor, dim: int, index: Tensor, *args: Any, **options: Any) -> Tensor:
@@ -159,7 +159,7 @@ def scatter(
     value: Number | None = None,
     reduce: str | None = None,
 ) -> Tensor:
-    """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for dim 0.
+    """Return a copy with `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for dim 0.
 
     `src` may be one number, then also called `value`. Of equal positions, the last one wins; with ``reduce="add"``, all
     are added to what is there (``"multiply"``, which PyTorch has too, is not supported).
@@ -186,7 +186,7 @@ def scatter(
 
 @_also_without_dimensions
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A copy with the elements of `src` added where the index says; what goes to the same position adds up.
+    """Return a copy with the elements of `src` added where the index says; those at the same position add up.
 
     Example:
         >>> import minitorch as mt
@@ -200,9 +200,9 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """As `gather`, but the other dimensions broadcast; without a dimension, from all elements in a row.
+    """Gather as `gather`, but the other dimensions broadcast; without a dimension, from all elements in a row.
 
-    In a dimension that is named, negative positions count from its end.
+    In a named dimension, negative positions count from its end.
 
     Example:
         >>> import minitorch as mt
@@ -225,7 +225,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at positions in the row of all elements, in the shape of the index; negative ones from the end.
+    """Return the elements at positions in the row of all elements, shaped as the index; negative ones from the end.
 
     Example:
         >>> import minitorch as mt
@@ -239,7 +239,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 
 def _front(x: Tensor, dim: int) -> tuple[int, ...]:
-    """The dimensions with one moved to the front."""
+    """Return the dimensions with one moved to the front."""
     return (dim, *(axis for axis in range(x.ndim) if axis != dim))
 
 
@@ -254,7 +254,7 @@ def _of_slices(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = F
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices at some positions of a dimension, in that order.
+    """Return the slices at some positions of a dimension, in that order.
 
     Example:
         >>> import minitorch as mt
@@ -291,7 +291,7 @@ def _write_slices(name: str, write: Any, x: Tensor, dim: int, index: Tensor, sou
 
 @_also_without_dimensions
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
-    """A copy with the slices of `source`, times `alpha`, added at some positions of a dimension.
+    """Return a copy with the slices of `source`, times `alpha`, added at some positions of a dimension.
 
     Example:
         >>> import minitorch as mt
@@ -307,7 +307,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @_also_without_dimensions
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """A copy with the slices of `source` written at some positions of a dimension.
+    """Return a copy with the slices of `source` written at some positions of a dimension.
 
     Example:
         >>> import minitorch as mt
@@ -319,7 +319,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @_also_without_dimensions
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
-    """A copy with one number written to all slices at some positions of a dimension; negative ones from the end.
+    """Return a copy with one number in all slices at some positions of a dimension; negative ones from the end.
 
     Example:
         >>> import minitorch as mt
@@ -338,7 +338,7 @@ def _require_mask(name: str, mask: Tensor) -> None:
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
-    """One number where a mask holds, the tensor elsewhere; mask and tensor broadcast.
+    """Return one number where a mask holds, the tensor elsewhere; mask and tensor broadcast.
 
     Raises:
         DTypeError: if the mask is not bool (``MT202``).
@@ -354,7 +354,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where a mask holds, in a row; mask and tensor broadcast.
+    """Return the elements where a mask holds, in a row; mask and tensor broadcast.
 
     Raises:
         DTypeError: if the mask is not bool (``MT202``).
@@ -371,7 +371,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not zero: a row for each, or one tensor for each dimension.
+    """Return the positions of the elements that are not zero: a row for each, or one tensor for each dimension.
 
     Raises:
         TracedValueError: while a graph is recorded: the shape depends on data (``MT103``).
@@ -389,7 +389,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(input: Tensor) -> Tensor:
-    """The positions of the elements that are not zero, a row for each.
+    """Return the positions of the elements that are not zero, a row for each.
 
     Example:
         >>> import minitorch as mt

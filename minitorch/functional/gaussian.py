@@ -1,7 +1,7 @@
 """Normal numbers by Box and Muller, "A note on the generation of random normal deviates" (1958).
 
 Those of float32 and the shorter types have the same bits in every mode. NumPy's logarithm and cosine differ from the
-compiler's in the last digit, and compiled code may round a product and a sum together. So nothing is computed here but
+compiler's in the last digit, and compiled code may round a product and a sum together. So this module computes only
 sums, quotients, roots, and products of factors of 24 bits, in float64: such a product is exact, and there is nothing to
 round. After rounding to float32 the numbers are within 3 units in the last place. (For float64 there is no longer type:
 there, modes differ in the last digits.)
@@ -26,12 +26,12 @@ _HALF_ROOT, _ONE, _FRACTION = 0x3F3504F3, 0x3F800000, 0x7FFFFF  # bits of float3
 
 
 def _factor(x: Tensor) -> Tensor:
-    """A float64 rounded to 24 bits: the product of two such is exact."""
+    """Round a float64 to 24 bits: the product of two such is exact."""
     return P.cast(P.cast(x, dtype=float32), dtype=float64)
 
 
 def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
-    """By Horner's rule, of a number of 24 bits."""
+    """Evaluate a polynomial by Horner's rule, of a number of 24 bits."""
     total = like(coefficients[-1], x)
     for coefficient in coefficients[-2::-1]:
         total = P.add(P.mul(_factor(total), x), like(coefficient, x))
@@ -39,7 +39,7 @@ def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
 
 
 def _logarithm(x: Tensor) -> Tensor:
-    """log(x) of positive float32 numbers, in float64: e log(2) + 2 atanh(s), x = 2**e m, s = (m - 1) / (m + 1)."""
+    """Return log(x) of positive float32 x in float64: e log(2) + 2 atanh(s), x = 2**e m, s = (m - 1) / (m + 1)."""
     bits = P.bitcast(x, dtype=int32)
     moved = P.add(bits, like(_ONE - _HALF_ROOT, bits))
     exponent = P.sub(P.shift_right(moved, like(23, bits)), like(127, bits))
@@ -51,7 +51,7 @@ def _logarithm(x: Tensor) -> Tensor:
 
 
 def _cosine_of_turn(t: Tensor) -> Tensor:
-    """cos(2 pi t) of float64 numbers of 24 bits in [0, 1), from the sine or cosine of what is left to a quarter."""
+    """Return cos(2 pi t) of float64 t of 24 bits in [0, 1), by the sine or cosine of the rest of a quarter turn."""
     quarter = P.floor(P.add(P.mul(like(4, t), t), like(0.5, t)))
     d = P.sub(t, P.mul(like(0.25, t), quarter))
     square = _factor(P.mul(d, d))
@@ -62,7 +62,7 @@ def _cosine_of_turn(t: Tensor) -> Tensor:
 
 
 def from_uniform(u: Tensor, turn: Tensor, dtype: DType) -> Tensor:
-    """A normal number for each pair of uniform ones in [0, 1), of float32 or, for float64, of float64.
+    """Return a normal number for each pair of uniform ones in [0, 1), of float32 or, for float64, of float64.
 
     The radius is that of a number in (0, 1], so that there is no log(0).
     """

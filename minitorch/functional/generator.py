@@ -1,4 +1,4 @@
-"""`Generator`: a counter-based stream of random numbers, and the draws that all random tensors are made of.
+"""`Generator`, a counter-based stream of random numbers, and the draws behind all random tensors.
 
 The state of a generator is a tensor of two numbers, the seed and the number of the next draw. A draw is the primitive
 `random_bits`, a function of that state, followed by an in-place addition of 1 to the number of the draw. So a traced
@@ -27,10 +27,10 @@ from .operands import like, real, require_tensor, wrapped
 
 
 class Generator:
-    """A stream of random numbers.
+    """Stream of random numbers.
 
     Args:
-        seed: where it starts; a random one by default.
+        seed: the start of the stream; a random one by default.
         device: the CPU, if it is given at all.
 
     Raises:
@@ -53,11 +53,11 @@ class Generator:
         self.manual_seed(secrets.randbits(63) if seed is None else seed)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy goes on from the same state, independently."""
+        """Reduce to a copy that goes on from the same state, independently."""
         return _continued, (type(self), self._state.detach().clone(), self._draws)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start again from a seed, of which the lower 64 bits count; returns the generator itself.
+        """Start again from a seed, of which the lower 64 bits count; return the generator itself.
 
         Raises:
             TypeError: if the seed is not a number.
@@ -66,31 +66,31 @@ class Generator:
         return self.set_state(tensor([wrapped(int(seed), dtypes.int64), 0]))
 
     def seed(self) -> int:
-        """Start again from a seed that nobody knows, and return it."""
+        """Start again from a random seed, and return it."""
         seed = secrets.randbits(63)
         self.manual_seed(seed)
         return seed
 
     def initial_seed(self) -> int:
-        """The seed that the generator was started from."""
+        """Return the seed that the generator was started from."""
         return int(concrete(self._state, "initial_seed()")[0]) % 2**64
 
     def get_state(self) -> Tensor:
-        """A copy of the state, an int64 tensor: the seed, and how many draws were made."""
+        """Return a copy of the state, an int64 tensor: the seed, and the number of draws made."""
         return P.cast(self._state, dtype=dtypes.int64)
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Continue from a state that `get_state` gave.
+        """Continue from a state returned by `get_state`.
 
         Raises:
-            TypeError: if it is no tensor of integers.
+            TypeError: if it is not a tensor of integers.
             ValueError: if there are not two of them.
         """
         self._loading(new_state)()
         return self
 
     def _loading(self, new_state: Tensor) -> Callable[[], None]:
-        """Check a state; the function that writes it."""
+        """Check a state, and return the function that writes it."""
         require_tensor("set_state", "the state", new_state)
         if new_state.dtype.category != "int":
             raise TypeError(f"set_state: the state of a generator is a tensor of integers, not of {new_state.dtype}")
@@ -104,11 +104,11 @@ class Generator:
         return write
 
     def draws(self) -> int:
-        """A number that grows with every draw, in any mode."""
+        """Return a number that grows with every draw, in any mode."""
         return self._draws
 
     def bits(self, shape: Shape) -> Tensor:
-        """32 random bits per element, as uint32: one draw."""
+        """Draw 32 random bits per element, as uint32: one draw."""
         with self._lock:
             self._draws += 1
             bits = P.random_bits(self._state, shape=shape)
@@ -118,7 +118,7 @@ class Generator:
 
 
 def _continued(kind: type[Generator], state: Tensor, draws: int) -> Generator:
-    """A generator that goes on from a state."""
+    """Return a generator that goes on from a state."""
     generator = kind(0).set_state(state)
     generator._draws = draws
     return generator
@@ -130,7 +130,7 @@ default_generator = Generator()
 def manual_seed(seed: int) -> Generator:
     """Start the default generator again from a seed; from there on, every mode draws the same numbers.
 
-    They are the same to the bit, but for normal numbers of float64, which differ in the last digits.
+    They are the same to the bit, except for normal numbers of float64, which differ in the last digits.
 
     Example:
         >>> import minitorch as mt
@@ -144,7 +144,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start the default generator again from a seed that nobody knows, and return it.
+    """Start the default generator again from a random seed, and return it.
 
     Example:
         >>> import minitorch as mt
@@ -156,7 +156,7 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed that the default generator was started from.
+    """Return the seed that the default generator was started from.
 
     Example:
         >>> import minitorch as mt
@@ -174,7 +174,7 @@ _PRECISION: dict[DType, int] = {dtypes.bfloat16: 8, dtypes.float16: 11, dtypes.f
 
 
 def unpacked(x: Tensor) -> list[Tensor]:
-    """The slices of a tensor along its first dimension."""
+    """Return the slices of a tensor along its first dimension."""
     steps, rest = (1,) * x.ndim, x.shape[1:]
     starts = [(place,) + (0,) * len(rest) for place in range(x.shape[0])]
     parts = [P.slice_(x, start=start, stop=(start[0] + 1, *rest), step=steps) for start in starts]
@@ -182,7 +182,7 @@ def unpacked(x: Tensor) -> list[Tensor]:
 
 
 def uniform(shape: Shape, dtype: DType, generator: Generator | None = None) -> Tensor:
-    """Uniform numbers in [0, 1), exact multiples of a power of two: what `rand` and dropout are made of."""
+    """Return uniform numbers in [0, 1), exact multiples of a power of two, as for `rand` and dropout."""
     generator = generator or default_generator
     if dtype in _PRECISION:
         bits, kept = generator.bits(shape), _PRECISION[dtype]
@@ -195,14 +195,14 @@ def uniform(shape: Shape, dtype: DType, generator: Generator | None = None) -> T
 
 
 def gaussian(shape: Shape, dtype: DType, generator: Generator | None = None) -> Tensor:
-    """Normal numbers, see `minitorch.functional.gaussian`."""
+    """Return normal numbers, see `minitorch.functional.gaussian`."""
     wide = dtype if dtype is dtypes.float64 else dtypes.float32
     u, turn = unpacked(uniform((2, *shape), wide, generator))
     return from_uniform(u, turn, dtype)
 
 
 def integers(count: int, shape: Shape, generator: Generator) -> Tensor:
-    """Random int64 numbers in [0, count)."""
+    """Return random int64 numbers in [0, count)."""
     high, low = [P.cast(word, dtype=dtypes.int64) for word in unpacked(generator.bits((2, *shape)))]
     if count > 2**31:
         return P.remainder(joined(high, low), like(count, high))
@@ -211,5 +211,5 @@ def integers(count: int, shape: Shape, generator: Generator) -> Tensor:
 
 
 def joined(high: Tensor, low: Tensor) -> Tensor:
-    """63 random bits of two words."""
+    """Join two words into 63 random bits."""
     return P.bitwise_xor(P.shift_left(high, like(31, high)), low)

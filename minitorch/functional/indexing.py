@@ -1,4 +1,4 @@
-"""Square brackets: ``x[...]`` and ``x[...] = value``, with all that PyTorch allows between them.
+"""Square brackets: ``x[...]`` and ``x[...] = value``, with all indices that PyTorch allows.
 
 An index is read once into a `Selection`: bounds for one `slice`, the shape after ints have taken dimensions away and
 None has added some, and the tensors that are left. Without tensors the result is a view. With tensors, their dimensions
@@ -42,7 +42,7 @@ MASK_FIX = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The elements that an index selects.
+    """Elements that an index selects.
 
     Attributes:
         bounds: start, stop and step of each dimension; None if everything is taken.
@@ -56,7 +56,7 @@ class Selection:
     tensors: tuple[tuple[int, Tensor | Array], ...]
 
     def slice_of(self, x: Tensor) -> Tensor:
-        """The part of a tensor inside the bounds, with all its dimensions."""
+        """Return the part of a tensor inside the bounds, with all its dimensions."""
         if self.bounds is None:
             return x
         start, stop, step = self.bounds
@@ -64,7 +64,7 @@ class Selection:
 
 
 def _item(item: Any) -> Any:
-    """One item of an index as an int, bool, slice, None, Ellipsis, tensor, or array with dimensions."""
+    """Return one item of an index as an int, bool, slice, None, Ellipsis, tensor, or array with dimensions."""
     if type(item) in _WIDTHS or is_symbolic(item):
         return item
     if isinstance(item, Tensor):
@@ -90,7 +90,7 @@ _WIDTHS: dict[type, int] = {int: 1, slice: 1, bool: 0, type(None): 0, type(Ellip
 
 
 def _width(item: Any) -> int:
-    """How many dimensions of the tensor an item is about."""
+    """Return the number of dimensions that an item indexes."""
     width = _WIDTHS.get(type(item))
     if width is not None:
         return width
@@ -142,7 +142,7 @@ def selection(x: Tensor, index: Any) -> Selection:
 
 
 def slice_bounds(item: slice, length: int) -> tuple[int, int, int]:
-    """Start, stop and step of a slice of so many elements, counted from 0; the stop is not before the start.
+    """Return start, stop and step of a slice of so many elements, counted from 0; the stop is not before the start.
 
     Raises:
         ValueError: for a step below 1.
@@ -156,19 +156,19 @@ def slice_bounds(item: slice, length: int) -> tuple[int, int, int]:
 
 
 def _is_all(bounds: tuple[int, int, int], length: int) -> bool:
-    """Whether a slice is all of a dimension, for all sizes."""
+    """Return whether a slice is all of a dimension, for all sizes."""
     if type(bounds[1]) is type(length) is int:
         return bounds == (0, length, 1)
     return same(bounds, (0, length, 1))
 
 
 def _bound(value: int, length: int) -> int:
-    """One bound of a slice, counted from the beginning, as `slice.indices` has it."""
+    """Return one bound of a slice, counted from the beginning, as `slice.indices` has it."""
     return larger(value + length, 0) if value < 0 else smaller(value, length)
 
 
 def _index_tensor(item: Tensor | Array, lengths: Shape, dim: int) -> Tensor | Array:
-    """An array of positions as a tensor, after its values were checked; of a mask, the shape is."""
+    """Return an array of positions as a tensor, after checking its values; of a mask, the shape."""
     if _is_mask(item) and item.shape != lengths:
         raise IndexError(f"a mask of shape {list(item.shape)} does not fit dimensions {dim} and on: {list(lengths)}")
     if isinstance(item, Tensor) or _is_mask(item):
@@ -203,10 +203,10 @@ class Advanced:
 
 
 def advanced(chosen: Selection) -> Advanced:
-    """Masks become positions, all indices get one shape, and their dimensions a place.
+    """Convert masks to positions, give all indices one shape, and place their dimensions.
 
     The indices' own dimensions stand where the indexed ones were if these are neighbours, and in front if not. A
-    0-dimensional index takes its dimension away as an int does, and has no say in this.
+    0-dimensional index takes its dimension away as an int does, and does not count here.
     """
     found: list[tuple[int, Tensor]] = []
     for dim, item in chosen.tensors:
@@ -240,9 +240,9 @@ def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
-    """The elements that an index selects: a view for ints, slices, None and ..., else a copy.
+    """Return the elements that an index selects: a view for ints, slices, None and ..., else a copy.
 
-    A tensor without dimensions is an index that is data: it copies, where PyTorch takes a view. A boolean mask gives a
+    A tensor without dimensions is an index from data: it copies, where PyTorch takes a view. A boolean mask gives a
     shape that depends on its values, so that a graph cannot contain it (``MT103``).
 
     Raises:
@@ -268,14 +268,14 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 
 def _value(value: Any, x: Tensor) -> Tensor:
-    """The value to be written, in the tensor's type."""
+    """Return the value to be written, in the tensor's type."""
     if isinstance(value, PYTHON_NUMBERS):
         return number(fitting_or_infinite("x[...] = value", value, x.dtype), x.dtype)
     return to_dtype(operand(value), x.dtype)
 
 
 def _fitted(value: Tensor, shape: Shape) -> Tensor:
-    """A value expanded to the shape of what it is written to, without surplus dimensions in front."""
+    """Expand a value to the shape of its target, without surplus dimensions in front."""
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = P.reshape(value, shape=value.shape[1:])
     try:
@@ -289,9 +289,9 @@ def _fitted(value: Tensor, shape: Shape) -> Tensor:
 
 
 def _masked(view: Tensor, dim: int, mask: Tensor, value: Tensor) -> Tensor | None:
-    """The view with one value, or one for each element of the other dimensions, where a mask holds.
+    """Return the view with one value, or one for each element of the other dimensions, where a mask holds.
 
-    None if the value has one element for each True: then the number of those matters, and `where` cannot do it.
+    Return None if the value has one element for each True: `where` cannot use their number.
     """
     after = view.ndim - dim - mask.ndim
     before = value.ndim - after - 1  # the value's dimensions in front of the one that counts the True elements
@@ -310,7 +310,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
 
     Raises:
         IndexError: if a position is out of range or an item is not an index.
-        ShapeError: if the value does not broadcast to what is selected (``MT201``).
+        ShapeError: if the value does not broadcast to the selection (``MT201``).
         AutogradError: if a gradient would have to pass through the write (``MT401``).
 
     Example:
@@ -326,7 +326,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
 
 
 def _write(x: Tensor, index: Any, value: Any) -> Tensor:
-    """Carry it out, and return what `assign` does: the tensor or, while a graph is defined, its new value."""
+    """Carry out a write, and return the result of `assign`: the tensor or, while a graph is defined, its new value."""
     new = _value(value, x)
     if isinstance(index, Tensor) and index.dtype is bool_ and not index.ndim:  # all or nothing
         return assign(x, P.where(index, _fitted(new, x.shape), x), "x[mask] = value")
@@ -341,7 +341,7 @@ def _write(x: Tensor, index: Any, value: Any) -> Tensor:
 
 
 def _with_written(view: Tensor, chosen: Selection, value: Tensor) -> Tensor:
-    """A new value for a view, in which the elements at index tensors are replaced."""
+    """Return a new value for a view, in which the elements at index tensors are replaced."""
     dim, item = chosen.tensors[0]
     if len(chosen.tensors) == 1 and _is_mask(item):
         written = _masked(view, dim, operand(item), value)
@@ -355,7 +355,7 @@ def _with_written(view: Tensor, chosen: Selection, value: Tensor) -> Tensor:
 
 
 def index_put_(x: Tensor, indices: tuple[Tensor, ...], values: Any) -> Tensor:
-    """``x[indices] = values``, returning the tensor. (PyTorch's ``accumulate=True`` is `index_add` here.)
+    """Write ``x[indices] = values``, and return the tensor. (PyTorch's ``accumulate=True`` is `index_add` here.)
 
     Example:
         >>> import minitorch as mt

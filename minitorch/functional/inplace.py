@@ -1,4 +1,4 @@
-"""In-place writes: one function, `assign`, that every method with a trailing underscore ends in.
+"""In-place writes: one function, `assign`, in which every method with a trailing underscore ends.
 
 Eager writes into the memory, so that all views of it see the write, as in PyTorch. A trace has no memory: a write
 through a view is turned into a new value of the tensor that the view is taken from (`_WRITE_BACK`, one row per
@@ -28,7 +28,7 @@ def assign(tensor: Tensor, value: Tensor, what: str = "an in-place write") -> Te
     """Write a value into a tensor, and return the tensor.
 
     Args:
-        tensor: what is written to.
+        tensor: the target of the write.
         value: of a shape that broadcasts to the tensor's; converted to its type.
         what: the operation's name, for errors.
 
@@ -95,11 +95,11 @@ def _fitted(tensor: Tensor, value: Tensor, what: str) -> Tensor:
         ) from None
 
 
-# How a new value of a view becomes a new value of what it is a view of. ---------------------------------------
+# How a new value of a view becomes a new value of its base ----------------------------------------------------
 
 
 def _into_slice(base: Tensor, value: Tensor, start: Shape, stop: Shape, step: Shape) -> Tensor:
-    """The base with a part replaced: the value padded to full size, chosen where a padded mask says so."""
+    """Return the base with a part replaced: the value padded to full size, chosen where a padded mask says so."""
     padding = []
     for low, by, length, total in zip(start, step, value.shape, base.shape, strict=True):
         covered = (length - 1) * by + 1 if length else 0
@@ -148,7 +148,7 @@ _WRITE_BACK: dict[P.Primitive, Callable[..., Tensor]] = {
 
 
 def checked_arithmetic(tensor: Tensor, result: Tensor, what: str) -> Tensor:
-    """`assign` for arithmetic: the result's category must not be higher than the tensor's (no float into int).
+    """Assign as `assign` for arithmetic: the result's category must not be above the tensor's (no float into int).
 
     Raises:
         DTypeError: ``MT202``, as PyTorch.

@@ -1,4 +1,4 @@
-"""The methods with a trailing underscore: each is a public function whose result is written into its first argument."""
+"""Methods with a trailing underscore: each is a public function whose result is written into its first argument."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPERATORS_FROM = {
 
 
 def in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The in-place method of a function: its result, written into its first argument."""
+    """Return the in-place method of a function: its result, written into its first argument."""
 
     def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return checked_arithmetic(tensor, function(tensor, *args, **kwargs), f"{name}_")
@@ -93,7 +93,7 @@ def zero_(tensor: Tensor) -> Tensor:
 
 
 def in_place_methods(functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Tensor]]:
-    """All in-place methods and operators, for the public functions that there are."""
+    """Return all in-place methods and operators, for the existing public functions."""
     methods: dict[str, Callable[..., Tensor]] = {"copy_": copy_, "fill_": fill_, "zero_": zero_}
     for name in FROM_FUNCTIONS:
         if name in functions:

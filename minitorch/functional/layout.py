@@ -1,9 +1,9 @@
-"""How the numbers of an array are laid out as text: the inside of a tensor's `repr`, and its table in a
+"""Layout of the numbers of an array as text: the inside of a tensor's `repr`, and its table in a
 notebook.
 
-It follows PyTorch's layout, so that what is printed here and there can be compared by eye: four decimals, the
-same width for every number, scientific notation where the range asks for it, and only the edges of what is
-large. It knows arrays and strings; what a tensor says about itself besides its numbers is in
+It follows PyTorch's layout, so that outputs can be compared by eye: four decimals, the same width for every
+number, scientific notation where the range asks for it, and only the edges of large arrays. It knows arrays and
+strings; the other parts of a tensor's `repr` are in
 `minitorch.functional.conversion`.
 """
 
@@ -26,7 +26,7 @@ TABLE_ROWS, TABLE_COLUMNS = 20, 12  # the largest table in a notebook
 
 
 def _deciding(numbers: Array) -> Array:
-    """The numbers that notation and width follow from: of floats, as in PyTorch, the finite ones but 0."""
+    """Return the numbers that decide notation and width: of floats, as in PyTorch, the finite ones but 0."""
     if numbers.dtype.kind in "biu":
         return numbers.ravel()
     wide = numbers.astype(np.float64)
@@ -35,7 +35,7 @@ def _deciding(numbers: Array) -> Array:
 
 
 def number_text(numbers: Array) -> NumberText:
-    """The function that writes each of some numbers, all in the same notation and not yet to one width."""
+    """Return the function that writes each of some numbers, all in the same notation and not yet to one width."""
     if numbers.dtype.kind in "biu":
         return str
     sizes = np.abs(_deciding(numbers))
@@ -49,7 +49,7 @@ def number_text(numbers: Array) -> NumberText:
 
 
 def edges(array: Array) -> Array:
-    """The elements that a summary shows."""
+    """Return the elements that a summary shows."""
     shown = [
         [*range(EDGE), *range(length - EDGE, length)] if length > 2 * EDGE else range(length) for length in array.shape
     ]
@@ -58,7 +58,7 @@ def edges(array: Array) -> Array:
 
 
 def array_text(array: Array, indent: int = 0) -> str:
-    """The nested brackets of an array; `indent` is the column at which they begin.
+    """Return the nested brackets of an array; `indent` is the column at which they begin.
 
     Example:
         >>> print(array_text(np.array([[1.0, 0.5], [10.0, -2.0]])))
@@ -91,7 +91,7 @@ def _nested(array: Array, indent: int, summary: bool, write: NumberText) -> str:
 
 
 def with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """A text, facts after it (on the same line if there is room, else below), and the closing bracket."""
+    """Append facts to a text (on the same line if there is room, else below), and the closing bracket."""
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if column + len(suffix) + 2 > LINE_WIDTH:
@@ -104,7 +104,7 @@ def with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
 
 
 def html_table(array: Array, caption: str) -> str | None:
-    """A table of a small 1-D or 2-D array, without colours of its own; None if it is not one."""
+    """Return a table of a small 1-D or 2-D array, without colours of its own; None if it is not one."""
     rows = array[None] if array.ndim == 1 else array
     if rows.ndim != 2 or not (0 < len(rows) <= TABLE_ROWS and 0 < rows.shape[1] <= TABLE_COLUMNS):
         return None

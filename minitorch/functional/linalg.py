@@ -63,7 +63,7 @@ Number = bool | int | float
 
 @handled
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product ``input @ other``, with NumPy's and PyTorch's rules for other ranks than two.
+    """Return the matrix product ``input @ other``, with NumPy's and PyTorch's rules for other ranks than two.
 
     A vector counts as a row on the left and as a column on the right, and its dimension goes away; dimensions
     before the last two are batches, and broadcast.
@@ -106,7 +106,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _batched(a: Tensor, b: Tensor) -> Tensor:
-    """The product of matrices and batches of them."""
+    """Return the product of matrices and batches of them."""
     if b.ndim == 2 and a.ndim > 2:  # one matrix on the right: all rows of all batches are rows of one matrix
         rows = P.reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
         return P.reshape(P.dot(rows, b, dtype=a.dtype), shape=(*a.shape[:-1], b.shape[-1]))
@@ -117,7 +117,7 @@ def _batched(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _batch_of(x: Tensor) -> Tensor:
-    """A tensor of which only the shape is of interest: that of the batch dimensions."""
+    """Return a tensor that has the shape of the batch dimensions; its values do not matter."""
     return Tensor(type(x.spec)(x.shape[:-2], x.dtype))
 
 
@@ -142,7 +142,7 @@ def _ranked(name: str, a: Tensor, b: Tensor) -> Tensor:
 
 @handled
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices: `matmul` for these ranks alone.
+    """Return the product of two matrices: `matmul` for these ranks alone.
 
     Example:
         >>> import minitorch as mt
@@ -154,7 +154,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @handled
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two batches of matrices: `matmul` for these ranks alone.
+    """Return the products of two batches of matrices: `matmul` for these ranks alone.
 
     Example:
         >>> import minitorch as mt
@@ -165,7 +165,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """A matrix times a vector: `matmul` for these ranks alone.
+    """Return a matrix times a vector: `matmul` for these ranks alone.
 
     Example:
         >>> import minitorch as mt
@@ -176,7 +176,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The product of two vectors, a number: `matmul` for these ranks alone.
+    """Return the product of two vectors, a number: `matmul` for these ranks alone.
 
     Example:
         >>> import minitorch as mt
@@ -187,7 +187,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """`dot`, from which it differs for complex numbers alone.
+    """Return `dot`, from which it differs for complex numbers alone.
 
     Example:
         >>> import minitorch as mt
@@ -198,7 +198,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Every element of one vector times every element of another.
+    """Return every element of one vector times every element of another.
 
     Example:
         >>> import minitorch as mt
@@ -218,7 +218,7 @@ ger = outer
 
 
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
-    """The product of two tensors, summed over the last `dims` of one and the first of the other, or over
+    """Return the product of two tensors, summed over the last `dims` of one and the first of the other, or over
     named dimensions. A dimension of length 1 is expanded to the length of the one that it meets.
 
     Example:
@@ -249,12 +249,12 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
 
 
 def _summed(x: Tensor, dims: list[int]) -> Tensor:
-    """A tensor summed where the other factor has length 1, and so is the same for all terms."""
+    """Sum a tensor where the other factor has length 1, and so is the same for all terms."""
     return x.sum(dims, keepdim=True, dtype=x.dtype) if dims else x
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The products summed over the last dimension of both; with a number, the product.
+    """Return the products summed over the last dimension of both; with a number, the product.
 
     Example:
         >>> import minitorch as mt
@@ -269,7 +269,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: every element of the first replaced by itself times the whole second.
+    """Return the Kronecker product: every element of the first replaced by itself times the whole second.
 
     Example:
         >>> import minitorch as mt
@@ -286,7 +286,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 @handled
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal; of integers, in int64.
+    """Return the sum of a matrix's diagonal; of integers, in int64.
 
     Example:
         >>> import minitorch as mt
@@ -300,7 +300,7 @@ def trace(input: Tensor) -> Tensor:
 
 
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The vector at right angles to two vectors of three elements, in each place of the other dimensions.
+    """Return the cross product of two vectors of three elements, in each place of the other dimensions.
 
     They lie along `dim` of both operands, broadcast together; by default along the first dimension of length 3.
 
@@ -347,7 +347,7 @@ def _added(input: Tensor, first: Tensor, second: Tensor, *, name: str, beta: Num
     product = _scaled(name, _FUSED[name](first, second), alpha)
     if broadcast_shapes((input, product)) != product.shape:
         raise ShapeError("MT201", f"{name}: {input.spec} does not broadcast to the product, {product.spec}")
-    if is_traced(beta) or beta == 0:  # then even a NaN does not count; the gradient is 0, not none
+    if is_traced(beta) or beta == 0:  # then even a NaN has no effect; the gradient is 0, not none
         counts = P.bitwise_not(P.equal(number(beta, input.dtype), number(0, input.dtype)))
         input, beta = P.where(counts, input, number(0, input.dtype)), beta or 1 if not is_traced(beta) else beta
     return P.add(_scaled(name, input, beta), product)
@@ -360,7 +360,7 @@ def _fused(name: str, input: Tensor, first: Tensor, second: Tensor, beta: Number
 
 @handled
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-    """``beta * input`` plus ``alpha`` times the product of two matrices.
+    """Return ``beta * input`` plus ``alpha`` times the product of two matrices.
 
     `input` broadcasts, and is not read if beta is 0.
 
@@ -373,7 +373,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-    """``beta * input`` plus ``alpha`` times a matrix times a vector.
+    """Return ``beta * input`` plus ``alpha`` times a matrix times a vector.
 
     `input` broadcasts, and is not read if beta is 0.
 
@@ -386,7 +386,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-    """``beta * input`` plus ``alpha`` times the outer product of two vectors.
+    """Return ``beta * input`` plus ``alpha`` times the outer product of two vectors.
 
     `input` broadcasts, and is not read if beta is 0.
 
@@ -401,7 +401,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
 
 @handled
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-    """``beta * input`` plus ``alpha`` times the products of two batches.
+    """Return ``beta * input`` plus ``alpha`` times the products of two batches.
 
     `input` broadcasts, and is not read if beta is 0.
 
@@ -415,7 +415,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
 
 @handled
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-    """``beta * input`` plus ``alpha`` times the sum of the products of two batches.
+    """Return ``beta * input`` plus ``alpha`` times the sum of the products of two batches.
 
     `input` broadcasts, and is not read if beta is 0.
 

@@ -32,10 +32,10 @@ promote_types = dtypes.promote_types
 
 
 def as_int(value: Any) -> int:
-    """A value as an int, by its `__index__`; a symbolic size stays what it is.
+    """Return a value as an int, by its `__index__`; a symbolic size stays as it is.
 
     Raises:
-        TypeError: if it is none.
+        TypeError: if it is not an int.
     """
     if is_symbolic(value):
         return value  # type: ignore[no-any-return]
@@ -48,9 +48,9 @@ def as_int(value: Any) -> int:
 
 
 def number(value: Number, dtype: DType) -> Tensor:
-    """A Python number as a 0-dimensional constant, for arithmetic: an integer that does not fit wraps around.
+    """Return a Python number as a 0-dimensional constant, for arithmetic: an integer that does not fit wraps around.
 
-    So do PyTorch's operators. A number that is written or chosen as it is has to fit, see `fitting`.
+    So do PyTorch's operators. A number that is written or chosen unchanged has to fit, see `fitting`.
 
     Raises:
         DTypeError: ``MT202`` for an integer of more than 64 bits.
@@ -63,7 +63,7 @@ def number(value: Number, dtype: DType) -> Tensor:
 
 
 def fitting(name: str, value: Number, dtype: DType) -> Number:
-    """A number that is written, chosen, or a bound, as a type stores it; a fraction is cut off for an integer type.
+    """Convert a number to write, choose or bound by to the value a type stores; an integer type cuts off fractions.
 
     An unsigned type takes the integer -1 for its largest number, and so on, as in PyTorch and C.
 
@@ -85,7 +85,7 @@ def fitting(name: str, value: Number, dtype: DType) -> Number:
     else:
         low, high = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
         least = -high if low == 0 and isinstance(value, int) else low
-        fits = least <= value < high + 1  # not of NaN
+        fits = least <= value < high + 1  # false for NaN
     if not fits:
         raise DTypeError(
             "MT202",
@@ -97,29 +97,29 @@ def fitting(name: str, value: Number, dtype: DType) -> Number:
 
 
 def is_traced(value: Any) -> bool:
-    """Whether an option is a tensor whose value is not known, since a graph is being recorded."""
+    """Return whether an option is a tensor whose value is unknown, since a graph is being recorded."""
     return isinstance(value, Tensor) and current_staging() is not None
 
 
 def equals(value: Any, known: float) -> bool:
-    """Whether an option is known to be a number: a traced one is not, and is computed with whatever it is."""
+    """Return whether an option is known to equal a number; a traced one is not, and takes part in the computation."""
     return not is_traced(value) and bool(value == known)
 
 
 def like(value: Number, x: Tensor) -> Tensor:
-    """A Python number as a 0-dimensional constant of a tensor's type."""
+    """Return a Python number as a 0-dimensional constant of a tensor's type."""
     return number(value, x.dtype)
 
 
 def wrapped(value: int, dtype: DType) -> int:
-    """An integer modulo 2**bits, as a type of that many bits holds it."""
+    """Return an integer modulo 2**bits, as a type of that many bits holds it."""
     bits = 8 * dtype.itemsize
     value &= (1 << bits) - 1
     return value - (1 << bits) if dtype.is_signed and value >> (bits - 1) else value
 
 
 def from_array(array: np.ndarray[Any, Any]) -> Tensor:
-    """A NumPy array as a tensor: its own memory in eager, a literal in a trace.
+    """Return a NumPy array as a tensor: its own memory in eager, a literal in a trace.
 
     Raises:
         TypeError: if the array's type is not one of ours.
@@ -132,7 +132,7 @@ def from_array(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def operand(value: Operand, dtype: DType | None = None) -> Tensor:
-    """A tensor, number or NumPy array as a tensor; `dtype` is the type of a number (default: its own).
+    """Return a tensor, number or NumPy array as a tensor; `dtype` is the type of a number (default: its own).
 
     Raises:
         TypeError: for anything else; PyTorch takes no lists here either.
@@ -152,12 +152,12 @@ def operand(value: Operand, dtype: DType | None = None) -> Tensor:
 
 
 def is_operand(value: object) -> bool:
-    """Whether an operator can work with a value; if not, Python asks the other operand."""
+    """Return whether an operator can work with a value; if not, Python asks the other operand."""
     return isinstance(value, (Tensor, bool, int, float, np.ndarray, np.generic))
 
 
 def fitting_or_infinite(name: str, value: Number, dtype: DType) -> Number:
-    """`fitting`, but a 16-bit float is infinite beyond its range, as where PyTorch chooses or assigns a number."""
+    """Convert as `fitting`, but make a 16-bit float infinite beyond its range, where PyTorch chooses or assigns."""
     return float(value) if _is_short_float(dtype) else fitting(name, value, dtype)
 
 
@@ -165,7 +165,7 @@ def fitting_or_infinite(name: str, value: Number, dtype: DType) -> Number:
 
 
 def result_type(*operands: Operand) -> DType:
-    """The type that an operation on these tensors and numbers computes in, as `torch.result_type`.
+    """Return the type that an operation on these tensors and numbers computes in, as `torch.result_type`.
 
     Tensors with dimensions decide; 0-dimensional tensors, and after them Python numbers, change the result only if
     their category (bool < int < float) is higher.
@@ -192,12 +192,12 @@ def result_type(*operands: Operand) -> DType:
 
 
 def to_dtype(x: Tensor, dtype: DType) -> Tensor:
-    """The tensor itself if it has the type, else converted."""
+    """Return the tensor itself if it has the type, else converted."""
     return x if x.dtype is dtype else cast(x, dtype=dtype)
 
 
 def promote(a: Operand, b: Operand) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors of their common type."""
+    """Return two operands as tensors of their common type."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if a._value.dtype is b._value.dtype:
             return a, b
@@ -209,22 +209,22 @@ def promote(a: Operand, b: Operand) -> tuple[Tensor, Tensor]:
 
 
 def _is_absorbed(value: Operand, x: Tensor) -> bool:
-    """Whether a value is a Python number that leaves the type of a tensor as it is; the common case, decided fast."""
+    """Return whether a value is a Python number that does not change the type of a tensor; the common case, fast."""
     category = x.dtype.category
     return (category == "float" and type(value) in dtypes.PYTHON_TYPES) or (category == "int" and type(value) is int)
 
 
 def promote_all(*operands: Operand) -> tuple[Tensor, ...]:
-    """Any number of operands as tensors of their common type."""
+    """Return any number of operands as tensors of their common type."""
     dtype = result_type(*operands)
     return tuple([to_dtype(operand(value, dtype), dtype) for value in operands])
 
 
 def stored_alike(name: str, *operands: Operand, infinite: bool = False) -> tuple[Tensor, ...]:
-    """Operands that appear in the result as they are, as tensors of their common type, which the numbers have to fit.
+    """Return operands that appear unchanged in the result, in their common type, which the numbers have to fit.
 
     Args:
-        name: of the function.
+        name: the name of the function.
         operands: tensors and numbers.
         infinite: whether a number beyond the range of a 16-bit float becomes an infinity (`fitting_or_infinite`).
 
@@ -238,19 +238,19 @@ def stored_alike(name: str, *operands: Operand, infinite: bool = False) -> tuple
 
 
 def as_float(x: Operand) -> Tensor:
-    """An operand of a float function: integers and bools become the default float type, as in PyTorch."""
+    """Return an operand of a float function: integers and bools become the default float type, as in PyTorch."""
     x = operand(x)
     return x if x.dtype.category == "float" else cast(x, dtype=dtypes.DEFAULT_FLOAT)
 
 
 def promote_floats(*operands: Operand) -> tuple[Tensor, ...]:
-    """Operands of a float function of several, of their common type, which is float32 for integers.
+    """Return operands of a float function of several, in their common type, which is float32 for integers.
 
     The type is decided before anything is converted: a number takes part as a float, and never wraps around in a small
     integer type on the way (``int8 / 1000``).
     """
     if len(operands) == 2 and any(isinstance(x, Tensor) and x.dtype.category == "float" for x in operands):
-        return promote(*operands)  # the usual case, which knows shorter ways
+        return promote(*operands)  # the usual case, which has shorter ways
     dtype = result_type(*operands)
     if dtype.category != "float":
         dtype = dtypes.DEFAULT_FLOAT
@@ -258,7 +258,7 @@ def promote_floats(*operands: Operand) -> tuple[Tensor, ...]:
 
 
 def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A formula of several steps on tensors of one type; that of a 16-bit float is computed in float32, rounded once.
+    """Wrap a formula of several steps on tensors of one type: 16-bit floats compute in float32, rounded once.
 
     PyTorch's kernels do the same. Rounding every step would lose digits, and a square overflows float16 at 256.
     Integers stay what they are: their arithmetic is exact modulo ``2**bits``, and a float32 would not hold it.
@@ -276,12 +276,12 @@ def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def widen(x: Tensor) -> Tensor:
-    """A tensor of a 16-bit float type in float32, any other one as it is."""
+    """Return a tensor of a 16-bit float type in float32, any other one as it is."""
     return to_dtype(x, wide(x.dtype))
 
 
 def wide(dtype: DType) -> DType:
-    """The type that a formula of several steps is computed in: float32 for a 16-bit float."""
+    """Return the type that a formula of several steps is computed in: float32 for a 16-bit float."""
     return dtypes.float32 if _is_short_float(dtype) else dtype
 
 
@@ -318,10 +318,10 @@ def require_float(x: Tensor, name: str) -> None:
 
 
 def real(what: str, value: Any) -> float:
-    """A number given as an option, as a float.
+    """Return a number given as an option, as a float.
 
     Args:
-        what: the function and the option, as the message begins.
+        what: the function and the option, for the beginning of the message.
         value: a number, or a tensor of one element.
 
     Raises:
@@ -333,7 +333,7 @@ def real(what: str, value: Any) -> float:
 
 
 def probability(what: str, value: Any) -> float:
-    """A number from 0 to 1 given as an option.
+    """Return a number from 0 to 1 given as an option.
 
     Raises:
         TypeError: if it is not a number.
@@ -349,7 +349,7 @@ def probability(what: str, value: Any) -> float:
 
 
 def whole(what: str, value: Any) -> int:
-    """An int given as an option: a count or a length.
+    """Return an int given as an option: a count or a length.
 
     Raises:
         TypeError: if it is not an int.
@@ -377,10 +377,10 @@ def require_tensor(name: str, argument: str, value: object) -> None:
 
 
 def checked(what: str, x: Tensor, low: float, high: float, error: str = "ValueError") -> Tensor:
-    """A tensor whose elements have to be in a range. It takes the tensor's place, so that a graph checks it, too.
+    """Check that a tensor's elements are in a range. The result replaces the tensor, so that a graph checks it, too.
 
     Args:
-        what: the function and its argument, as the message begins.
+        what: the function and its argument, for the beginning of the message.
         low, high: the least and the largest number of the range.
         error: the class, of `minitorch.primitives.checking.ERRORS`.
 
@@ -399,7 +399,7 @@ def checked(what: str, x: Tensor, low: float, high: float, error: str = "ValueEr
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """A dimension counted from 0; negative ones count from the end. A 0-dimensional tensor has dims 0 and -1.
+    """Return a dimension counted from 0; negative ones count from the end. A 0-dimensional tensor has dims 0 and -1.
 
     Raises:
         IndexError: if there is no such dimension.
@@ -417,7 +417,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 
 def wrap_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """Dimensions as a sorted tuple, counted from 0; None stands for all of them.
+    """Return dimensions as a sorted tuple, counted from 0; None stands for all of them.
 
     Raises:
         IndexError: if there is no such dimension, or one is named twice.

@@ -1,7 +1,6 @@
-"""Sorting and what rests on it: `sort`, `topk`, `median`, `searchsorted`, `unique`.
+"""Sorting and functions based on it: `sort`, `topk`, `median`, `searchsorted`, `unique`.
 
-One primitive, `argsort`, compares; the values follow by `gather`, which is also where their gradient comes
-from.
+One primitive, `argsort`, compares; the values and their gradient follow by `gather`.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ __all__ = [*METHODS, "searchsorted", "bucketize"]
 
 
 class Ordered(NamedTuple):
-    """Elements in some order, and where they were."""
+    """Elements in some order, and their former positions."""
 
     values: Tensor
     indices: Tensor
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The positions that put the elements along a dimension in order.
+    """Return the positions that put the elements along a dimension in order.
 
     The order is always stable: equal elements stay in theirs. NaN counts as the largest.
 
@@ -53,7 +52,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ordered:
-    """The elements along a dimension in order, and the positions where they were.
+    """Return the elements along a dimension in order, and their former positions.
 
     Example:
         >>> import minitorch as mt
@@ -66,7 +65,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 
 def msort(input: Tensor) -> Tensor:
-    """The elements in order along the first dimension.
+    """Return the elements in order along the first dimension.
 
     Example:
         >>> import minitorch as mt
@@ -78,7 +77,7 @@ def msort(input: Tensor) -> Tensor:
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ordered:
-    """The `k` largest (or smallest) elements along a dimension, in order, and where they were.
+    """Return the `k` largest (or smallest) elements along a dimension, in order, and their positions.
 
     Raises:
         ShapeError: if there are fewer than k (``MT201``).
@@ -98,7 +97,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The element in the middle, the lower one of two; with a dimension, also where it was. NaN if there is
+    """Return the element in the middle, the lower one of two; with a dimension, also its position. NaN if there is
     any.
 
     Example:
@@ -127,7 +126,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
-    """For each value, the number of elements of a sorted sequence before it: where it would be inserted.
+    """Return, for each value, the number of elements of a sorted sequence before it: its place of insertion.
 
     `right` (or ``side="right"``) counts equal elements, too. The last dimension of the sequence is
     searched; its other dimensions are those of the values, unless it has only one. All pairs are compared. NaN comes
@@ -147,7 +146,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, si
 
 
 def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    """For each value, the number of the bucket between sorted boundaries that it falls into.
+    """Return, for each value, the number of its bucket between sorted boundaries.
 
     Raises:
         ShapeError: if the boundaries do not have just one dimension (``MT201``).
@@ -173,7 +172,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The different elements (or slices along a dimension), in order; how many there are depends on data.
+    """Return the different elements (or slices along a dimension), in order; their number depends on data.
 
     Args:
         input: the tensor.

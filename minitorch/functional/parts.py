@@ -20,14 +20,14 @@ __all__ = [name for name in METHODS if name != "unfold"]  # a method alone, as i
 
 
 def part(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
-    """The elements from start up to stop along one dimension; the bounds are known to fit."""
+    """Return the elements from start up to stop along one dimension; the bounds are known to fit."""
     begin, end, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
     begin[dim], end[dim], steps[dim] = start, stop, step
     return P.slice_(x, start=tuple(begin), stop=tuple(end), step=tuple(steps))
 
 
 def dim_with_places(name: str, x: Tensor, dim: int) -> int:
-    """A dimension that parts are taken of, counted from 0.
+    """Return a dimension to take parts of, counted from 0.
 
     Raises:
         IndexError: if there is no such dimension, or no dimension at all.
@@ -38,10 +38,10 @@ def dim_with_places(name: str, x: Tensor, dim: int) -> int:
 
 
 def position(index: int, length: int, dim: int) -> int:
-    """A position along a dimension, counted from its beginning.
+    """Return a position along a dimension, counted from its beginning.
 
     Raises:
-        IndexError: if there is no such position.
+        IndexError: for a position out of range.
     """
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of range for dimension {dim} with length {length}")
@@ -49,7 +49,7 @@ def position(index: int, length: int, dim: int) -> int:
 
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Some elements in a row along a dimension.
+    """Return some elements in a row along a dimension.
 
     Example:
         >>> import minitorch as mt
@@ -64,7 +64,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The slice at one position of a dimension, which is taken away.
+    """Return the slice at one position of a dimension, which is taken away.
 
     Example:
         >>> import minitorch as mt
@@ -77,7 +77,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All slices along a dimension, which is taken away.
+    """Return all slices along a dimension, which is taken away.
 
     Example:
         >>> import minitorch as mt
@@ -95,7 +95,7 @@ def _parts(x: Tensor, dim: int, bounds: list[int]) -> tuple[Tensor, ...]:
 
 
 def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts of one length (the last may be shorter), or of the lengths in a list, along a dimension.
+    """Return parts of one length (the last may be shorter), or of the lengths in a list, along a dimension.
 
     Raises:
         RuntimeError: if the lengths in the list do not add up.
@@ -126,7 +126,7 @@ def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[T
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most so many parts of one length (the last may be shorter).
+    """Return at most so many parts of one length (the last may be shorter).
 
     Example:
         >>> import minitorch as mt
@@ -141,7 +141,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
-    """So many parts of lengths that differ by at most 1; or the parts between the positions in a list.
+    """Return so many parts of lengths that differ by at most 1; or the parts between the positions in a list.
 
     Example:
         >>> import minitorch as mt
@@ -161,7 +161,7 @@ def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tupl
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of some size, a step apart, along a dimension; the place inside the window is the last
+    """Return windows of some size, a step apart, along a dimension; the place inside the window is the last
     dimension.
 
     Example:
@@ -183,7 +183,7 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dimensions, as the last dimension; `offset` counts diagonals to the right.
+    """Return the diagonal of two dimensions, as the last dimension; `offset` counts diagonals to the right.
 
     Example:
         >>> import minitorch as mt

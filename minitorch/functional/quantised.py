@@ -15,39 +15,39 @@ from ..tensor import Tensor
 from .selection import maximum
 
 # 1.5 * 2**23: float32 has only whole numbers around it, so adding and subtracting it rounds. Exact up to 2**22, and
-# monotone beyond, where `least` or `largest` takes the place of the number anyway.
+# monotone beyond, where `least` or `largest` replaces the number anyway.
 TO_WHOLE = 12582912.0
 LEAST_SCALE = 2.0**-126  # the least normal number; no observer gives a scale below it
 
 
 def positive(scale: Tensor) -> Tensor:
-    """A scale as a graph shows it to be above 0, so that a maximum may be taken before or behind rounding."""
+    """Return a scale that a graph shows to be above 0, so that a maximum may move across rounding."""
     return maximum(scale, LEAST_SCALE)
 
 
 def to_whole(x: Tensor, scale: Tensor) -> Tensor:
-    """``round(x / scale)``, with halves to the even number."""
+    """Return ``round(x / scale)``, with halves to the even number."""
     return (x.to(float32) * (1.0 / scale) + TO_WHOLE) - TO_WHOLE
 
 
 def clamped(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """The number moved into the range; of NaN, which is less than nothing, `high`."""
+    """Return the number moved into the range; of NaN, `high`."""
     x = P.maximum(x, low)
     return P.where(P.less(x, high), x, high)
 
 
 def bounds(zero_point: Tensor, least: int, largest: int) -> tuple[Tensor, Tensor]:
-    """The least and the largest number, in units of the scale, measured from the zero point."""
+    """Return the least and the largest number, in units of the scale, measured from the zero point."""
     zero = zero_point.to(float32)
     return least - zero, largest - zero
 
 
 def quantised(x: Tensor, scale: Tensor, zero_point: Tensor, least: int, largest: int, dtype: DType) -> Tensor:
-    """Numbers as integers of a type of up to 16 bits."""
+    """Return numbers as integers of a type of up to 16 bits."""
     inside = clamped(to_whole(x, scale), *bounds(zero_point, least, largest))
     return P.cast(inside + zero_point.to(float32), dtype=dtype)
 
 
 def dequantised(q: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
-    """The float32 numbers that integers stand for."""
+    """Return the float32 numbers that integers stand for."""
     return (P.cast(q, dtype=float32) - zero_point.to(float32)) * scale

@@ -1,4 +1,4 @@
-"""Random tensors: rand, randn, normal, bernoulli, randint, randperm, and what writes random numbers in place.
+"""Random tensors: rand, randn, normal, bernoulli, randint, randperm, and in-place writes of random numbers.
 
 Each is arithmetic on the draws of a `Generator`.
 """
@@ -82,7 +82,7 @@ def rand(
     requires_grad: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform random numbers in [0, 1).
+    """Return uniform random numbers in [0, 1).
 
     Example:
         >>> import minitorch as mt
@@ -101,7 +101,7 @@ def randn(
     requires_grad: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal random numbers with mean 0 and variance 1.
+    """Return normal random numbers with mean 0 and variance 1.
 
     Example:
         >>> import minitorch as mt
@@ -120,7 +120,7 @@ def rand_like(
     requires_grad: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform random numbers in [0, 1), with the shape and type of another tensor.
+    """Return uniform random numbers in [0, 1), with the shape and type of another tensor.
 
     Example:
         >>> import minitorch as mt
@@ -140,7 +140,7 @@ def randn_like(
     requires_grad: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal random numbers, with the shape and type of another tensor.
+    """Return normal random numbers, with the shape and type of another tensor.
 
     Example:
         >>> import minitorch as mt
@@ -153,7 +153,7 @@ def randn_like(
 
 
 def _deviation(name: str, std: Any) -> Any:
-    """A standard deviation, which is not negative."""
+    """Return a standard deviation, which must not be negative."""
     if isinstance(std, Tensor):
         return checked(f"{name}: the standard deviation", std, 0, math.inf)
     if not real(f"{name}: the standard deviation", std) >= 0:
@@ -170,10 +170,10 @@ def normal(
     device: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal random numbers with a given mean and standard deviation, numbers or tensors; `dtype` is for numbers.
+    """Return normal random numbers with given mean and standard deviation, numbers or tensors; `dtype` is for numbers.
 
     Raises:
-        ValueError: for a negative standard deviation; that of tensors is looked at in eager mode only.
+        ValueError: for a negative standard deviation; tensors are checked in eager mode only.
 
     Example:
         >>> import minitorch as mt
@@ -190,7 +190,7 @@ def normal(
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element says (or with probability `p` in each element), else 0.
+    """Return 1 with the probability in each element (or with probability `p`), else 0.
 
     Raises:
         TypeError: if the input is not a tensor.
@@ -225,7 +225,7 @@ def randint(
     requires_grad: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Random integers from `low` (0 if left out) up to, but not including, `high`.
+    """Return random integers from `low` (0 if left out) up to, but not including, `high`.
 
     A random fraction x/2**64 is multiplied by the size of the range and rounded down, exactly, as in Lemire, "Fast
     random integer generation in an interval" (2019): no integer is likelier than another by more than 2**-33 of its
@@ -263,7 +263,7 @@ def randint_like(
     device: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Random integers in the shape and type of another tensor.
+    """Return random integers in the shape and type of another tensor.
 
     Example:
         >>> import minitorch as mt
@@ -275,7 +275,7 @@ def randint_like(
 
 
 def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Generator | None = None) -> Tensor:
-    """The integers from 0 to n-1 in a random order: the order that sorts random numbers.
+    """Return the integers from 0 to n-1 in a random order: the order that sorts random numbers.
 
     Example:
         >>> import minitorch as mt

@@ -1,4 +1,4 @@
-"""The free tensors of a part of a program: noted as they are read, whether the tape records that or not."""
+"""Free tensors of a part of a program: noted as they are read, whether the tape records that or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..tensor import Tensor
 
 
 class Reads(Layer):
-    """The tensors that some operations read, and neither made nor wrote to. They are not kept alive."""
+    """Tensors that some operations read, and neither made nor wrote to. They are not kept alive."""
 
     def __init__(self) -> None:
         self._read: dict[int, tuple[weakref.ref[Tensor], Source | None]] = {}  # roots, by id
@@ -71,7 +71,7 @@ class Reads(Layer):
         return result
 
     def __iter__(self) -> Iterator[tuple[Tensor, Source | None]]:
-        """The tensors that still exist, each with the line that read it first."""
+        """Yield the tensors that still exist, each with the line that read it first."""
         for reference, source in self._read.values():
             root = reference()
             if root is not None:

@@ -28,7 +28,7 @@ Dims = int | Sequence[int] | None
 
 
 def reduced_dims(x: Tensor, dim: Dims) -> tuple[int, ...]:
-    """The dimensions to reduce; of a 0-dimensional tensor, none."""
+    """Return the dimensions to reduce; of a 0-dimensional tensor, none."""
     return wrap_dims(None if dim is None or dim == () or dim == [] else dim, x.ndim)
 
 
@@ -37,7 +37,7 @@ def kept_shape(shape: Shape, dims: tuple[int, ...]) -> Shape:
 
 
 def reduce(primitive: P.Primitive, x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """A reduction, with the reduced dimensions kept as length 1 if asked for."""
+    """Reduce, keeping the reduced dimensions as length 1 if asked for."""
     result = primitive(x, dims=dims)
     return P.reshape(result, shape=kept_shape(x.shape, dims)) if keepdim and dims else result
 
@@ -55,14 +55,14 @@ def need_elements(name: str, x: Tensor, dims: tuple[int, ...]) -> None:
 
 
 def accumulated(x: Tensor, dtype: Any) -> Tensor:
-    """The type that sums and products are formed in: int64 for integers and bools."""
+    """Return the type that sums and products are formed in: int64 for integers and bools."""
     if dtype is not None:
         return to_dtype(x, dtypes.as_dtype(dtype))
     return x if x.dtype.is_floating_point else to_dtype(x, dtypes.int64)
 
 
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements; of integers and bools in int64.
+    """Return the sum of the elements; of integers and bools in int64.
 
     Args:
         input: the tensor.
@@ -85,7 +85,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements that are not NaN.
+    """Return the sum of the elements that are not NaN.
 
     Example:
         >>> import minitorch as mt
@@ -98,7 +98,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
 
 @handled
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product of the elements; of integers and bools in int64.
+    """Return the product of the elements; of integers and bools in int64.
 
     Example:
         >>> import minitorch as mt
@@ -110,7 +110,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements are not 0.
+    """Return the number of elements other than 0.
 
     Example:
         >>> import minitorch as mt
@@ -124,7 +124,7 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is other than 0; 0 or 1 for a tensor of uint8, as in PyTorch.
+    """Return whether any element is other than 0; 0 or 1 for a tensor of uint8, as in PyTorch.
 
     Example:
         >>> import minitorch as mt
@@ -135,7 +135,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are other than 0; 0 or 1 for a tensor of uint8, as in PyTorch.
+    """Return whether all elements are other than 0; 0 or 1 for a tensor of uint8, as in PyTorch.
 
     Example:
         >>> import minitorch as mt
@@ -147,7 +147,7 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 def _truth(x: Tensor, truth: Tensor) -> Tensor:
-    """In uint8, which bools were once stored in, the answer stays uint8."""
+    """Return a truth value in uint8 for uint8, which once stored bools."""
     return to_dtype(truth, dtypes.uint8) if x.dtype is dtypes.uint8 else truth
 
 
@@ -155,9 +155,9 @@ def _truth(x: Tensor, truth: Tensor) -> Tensor:
 
 
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """``log(sum(exp(input)))``, without overflow on the way.
+    """Return ``log(sum(exp(input)))``, without overflow on the way.
 
-    The largest element is taken out first; it is a constant to the gradient, for the result does not depend on it. A
+    The largest element is subtracted first; it is a constant to the gradient, since the result does not depend on it. A
     row of -inf gives -inf.
 
     Example:
@@ -178,7 +178,7 @@ def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 def norm(
     input: Tensor, p: float | str = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """The p-norm of the elements as one vector: ``sum(|x|**p) ** (1/p)``.
+    """Return the p-norm of the elements as one vector: ``sum(|x|**p) ** (1/p)``.
 
     Args:
         input: the tensor, of a float type.
@@ -223,7 +223,7 @@ def _norm(x: Tensor, p: float, dim: Dims, keepdim: bool) -> Tensor:
 
 
 def root(total: Tensor, p: float = 2) -> Tensor:
-    """The p-th root of a sum of powers, with the gradient 0 at 0, as in PyTorch."""
+    """Return the p-th root of a sum of powers, with the gradient 0 at 0, as in PyTorch."""
     zero = P.equal(total, like(0, total))
     safe = P.where(zero, like(1, total), total)
     root = P.sqrt(safe) if p == 2 else P.power(safe, like(1 / p, safe))

@@ -14,7 +14,7 @@ METHODS = tuple(__all__)
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements up to and including each one; of integers and bools in int64.
+    """Return the sum of the elements up to and including each one; of integers and bools in int64.
 
     Example:
         >>> import minitorch as mt
@@ -27,7 +27,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The product of the elements up to and including each one; of integers and bools in int64.
+    """Return the product of the elements up to and including each one; of integers and bools in int64.
 
     Example:
         >>> import minitorch as mt

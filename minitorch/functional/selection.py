@@ -1,4 +1,4 @@
-"""One operand or the other, element by element: maximum, minimum, clamp, where."""
+"""Selection of one operand or the other, element by element: maximum, minimum, clamp, where."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METHODS = tuple(name for name in __all__ if name != "where")
 
 
 def maximum(input: Operand, other: Operand) -> Tensor:
-    """The larger of two operands, NaN if either is; equal ones share the gradient.
+    """Return the larger of two operands, NaN if either is; equal ones share the gradient.
 
     Example:
         >>> import minitorch as mt
@@ -27,7 +27,7 @@ def maximum(input: Operand, other: Operand) -> Tensor:
 
 
 def minimum(input: Operand, other: Operand) -> Tensor:
-    """The smaller of two operands, NaN if either is; equal ones share the gradient.
+    """Return the smaller of two operands, NaN if either is; equal ones share the gradient.
 
     Example:
         >>> import minitorch as mt
@@ -41,12 +41,12 @@ def minimum(input: Operand, other: Operand) -> Tensor:
 
 
 def _chosen(is_better: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """The first operand where it is better, or the second one is NaN."""
+    """Return the first operand where it is better, or the second one is NaN."""
     return P.where(P.bitwise_or(is_better, P.bitwise_not(P.equal(b, b))), a, b)
 
 
 def fmax(input: Operand, other: Operand) -> Tensor:
-    """The larger of two operands, the other one if one is NaN; of equal ones the first has the gradient.
+    """Return the larger of two operands, the other one if one is NaN; of equal ones the first has the gradient.
 
     Example:
         >>> import minitorch as mt
@@ -58,7 +58,7 @@ def fmax(input: Operand, other: Operand) -> Tensor:
 
 
 def fmin(input: Operand, other: Operand) -> Tensor:
-    """The smaller of two operands, the other one if one is NaN; of equal ones the first has the gradient.
+    """Return the smaller of two operands, the other one if one is NaN; of equal ones the first has the gradient.
 
     Example:
         >>> import minitorch as mt
@@ -70,7 +70,7 @@ def fmin(input: Operand, other: Operand) -> Tensor:
 
 
 def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """The numbers moved into the range from `min` to `max`; the gradient passes where they were inside, or on its edge.
+    """Limit the numbers to the range from `min` to `max`; the gradient passes where they were inside, or on its edge.
 
     Args:
         input: the tensor.
@@ -90,7 +90,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     x, *limits = stored_alike("clamp", input, *bounds)
     low, high = None if min is None else limits[0], None if max is None else limits[-1]
     y = x
-    # Where a number is inside (NaN is not), it passes with its gradient; elsewhere the bound, or NaN, without one.
+    # A number inside (NaN is not) passes with its gradient; elsewhere the bound, or NaN, passes without one.
     if low is not None:
         y = P.where(P.less_equal(low, y), y, P.maximum(share(low), share(y)))
     if high is not None:
@@ -99,7 +99,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
 
 
 def _with_gradients_of_bounds(y: Tensor, x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
-    """Where a bound is the result, that bound itself; a lower one only if it is below the upper one, as in PyTorch."""
+    """Return the bound where it is the result; a lower one only if it is below the upper one, as in PyTorch."""
     if low is not None:
         below = P.less(x, low)
         y = P.where(below if high is None else P.bitwise_and(below, P.less(low, high)), low, y)
@@ -107,7 +107,7 @@ def _with_gradients_of_bounds(y: Tensor, x: Tensor, low: Tensor | None, high: Te
 
 
 def clamp_min(input: Tensor, min: Operand) -> Tensor:
-    """``clamp(input, min=min)``.
+    """Return ``clamp(input, min=min)``.
 
     Example:
         >>> import minitorch as mt
@@ -118,7 +118,7 @@ def clamp_min(input: Tensor, min: Operand) -> Tensor:
 
 
 def clamp_max(input: Tensor, max: Operand) -> Tensor:
-    """``clamp(input, max=max)``.
+    """Return ``clamp(input, max=max)``.
 
     Example:
         >>> import minitorch as mt
@@ -129,7 +129,7 @@ def clamp_max(input: Tensor, max: Operand) -> Tensor:
 
 
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
-    """The first operand where the condition holds, the second elsewhere.
+    """Return the first operand where the condition holds, the second elsewhere.
 
     Both are computed everywhere: a NaN or infinity in the *gradient* of the one not chosen still spreads, so make
     its argument harmless first, e.g. ``where(x > 0, sqrt(where(x > 0, x, 1)), 0)``.
@@ -153,7 +153,7 @@ clip = clamp
 
 
 def _where(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
-    """The tensor's elements where the condition holds, the other operand's elsewhere. See `minitorch.where`.
+    """Return the tensor's elements where the condition holds, the other operand's elsewhere. See `minitorch.where`.
 
     Example:
         >>> import minitorch as mt

@@ -1,4 +1,4 @@
-"""All elements of a tensor under another shape: dimensions joined, taken apart, exchanged, repeated.
+"""Shapes: dimensions of a tensor joined, taken apart, exchanged, repeated.
 
 The results are views where memory allows: a write to one is seen in the other, as in PyTorch. Taking parts of
 a tensor is in `minitorch.functional.parts`, putting elements elsewhere (`cat`, `roll`, `repeat`) in
@@ -55,7 +55,7 @@ Ints = int | Sequence[int]
 
 
 def ints(values: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
-    """Ints that were given one by one, or as one tuple or list, which may have been given by name instead."""
+    """Return ints that were given one by one, or as one tuple or list, perhaps by name."""
     if named is not None:
         values = (named,)
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
@@ -67,7 +67,7 @@ def ints(values: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
 
 
 def _complete(name: str, x: Tensor, shape: Shape, size: int) -> Shape:
-    """A shape with its -1 replaced by the length that follows from the others."""
+    """Return a shape with its -1 replaced by the length that follows from the others."""
     if all(length >= 0 for length in shape):
         return shape
     known = math.prod([length for length in shape if length != -1])
@@ -83,7 +83,7 @@ def _complete(name: str, x: Tensor, shape: Shape, size: int) -> Shape:
 
 
 def reshape(input: Tensor, *lengths: Any, shape: Any = None) -> Tensor:
-    """The elements in the same order under another shape; one length may be -1. A view where memory allows.
+    """Return the elements in the same order under another shape; one length may be -1. A view where memory allows.
 
     Raises:
         ShapeError: if the number of elements differs (``MT201``).
@@ -98,7 +98,7 @@ def reshape(input: Tensor, *lengths: Any, shape: Any = None) -> Tensor:
 
 
 def view(x: Tensor, *shape: Any) -> Tensor:
-    """As `reshape`, but never a copy; with an element type, the same bits read as that type.
+    """Return a view as `reshape`, never a copy; with an element type, the same bits read as that type.
 
     Raises:
         RuntimeError: if the elements do not lie in memory in this order; use `reshape`.
@@ -120,17 +120,17 @@ def view(x: Tensor, *shape: Any) -> Tensor:
 
 
 def view_as(x: Tensor, other: Tensor) -> Tensor:
-    """`view` with the shape of another tensor."""
+    """Return a `view` with the shape of another tensor."""
     return view(x, other.shape)
 
 
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:
-    """`reshape` with the shape of another tensor."""
+    """Return a `reshape` with the shape of another tensor."""
     return P.reshape(x, shape=other.shape)
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from one to another joined into one.
+    """Join the dimensions from one to another into one.
 
     Example:
         >>> import minitorch as mt
@@ -145,7 +145,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def ravel(input: Tensor) -> Tensor:
-    """All dimensions joined into one: a view of a contiguous tensor, and a copy of any other.
+    """Join all dimensions into one: a view of a contiguous tensor, and a copy of any other.
 
     Example:
         >>> import minitorch as mt
@@ -156,7 +156,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dimension taken apart into several; one of `sizes` may be -1.
+    """Take one dimension apart into several; one of `sizes` may be -1.
 
     Example:
         >>> import minitorch as mt
@@ -171,7 +171,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 def squeeze(input: Tensor, dim: Ints | None = None) -> Tensor:
-    """Without the dimensions of length 1, or without those of them that are named.
+    """Remove the dimensions of length 1, or those of them that are named.
 
     Example:
         >>> import minitorch as mt
@@ -184,7 +184,7 @@ def squeeze(input: Tensor, dim: Ints | None = None) -> Tensor:
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """With a new dimension of length 1.
+    """Insert a new dimension of length 1.
 
     Example:
         >>> import minitorch as mt
@@ -224,7 +224,7 @@ atleast_3d = _at_least(3, lambda shape: ((1,) * 3, (1, *shape, 1), (*shape, 1))[
 
 
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """The dimensions in another order.
+    """Put the dimensions in another order.
 
     Example:
         >>> import minitorch as mt
@@ -235,7 +235,7 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged.
+    """Exchange two dimensions.
 
     Example:
         >>> import minitorch as mt
@@ -253,7 +253,7 @@ swapdims = transpose
 
 
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """`transpose` under NumPy's name.
+    """Exchange two dimensions: `transpose` under NumPy's name.
 
     Example:
         >>> import minitorch as mt
@@ -264,7 +264,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; a tensor of fewer dimensions stays as it is.
+    """Return the transpose of a matrix; a tensor of fewer dimensions stays as it is.
 
     Example:
         >>> import minitorch as mt
@@ -277,12 +277,12 @@ def t(input: Tensor) -> Tensor:
 
 
 def _reversed(x: Tensor) -> Tensor:
-    """The dimensions in reverse order; of a matrix, its transpose."""
+    """Return the dimensions in reverse order; of a matrix, its transpose."""
     return P.permute(x, dims=tuple(reversed(range(x.ndim))))
 
 
 def _matrix_transpose(x: Tensor) -> Tensor:
-    """The last two dimensions exchanged; a number is its own transpose."""
+    """Exchange the last two dimensions; a number is its own transpose."""
     if x.ndim == 0:
         return x
     if x.ndim < 2:
@@ -291,7 +291,7 @@ def _matrix_transpose(x: Tensor) -> Tensor:
 
 
 def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
-    """One or several dimensions moved to other places; the others keep their order.
+    """Move one or several dimensions to other places; the others keep their order.
 
     Example:
         >>> import minitorch as mt
@@ -314,7 +314,7 @@ moveaxis = movedim
 
 
 def expand(x: Tensor, *lengths: Any, size: Any = None) -> Tensor:
-    """Dimensions of length 1 repeated without a copy, and new ones added in front; -1 keeps a length.
+    """Repeat dimensions of length 1 without a copy, and add new ones in front; -1 keeps a length.
 
     Raises:
         ShapeError: if another length than 1 would have to change (``MT201``).
@@ -337,12 +337,12 @@ def expand(x: Tensor, *lengths: Any, size: Any = None) -> Tensor:
 
 
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of another tensor."""
+    """Expand to the shape of another tensor."""
     return P.expand(x, shape=other.shape)
 
 
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
-    """`expand` to a shape.
+    """Expand to a shape, as `expand`.
 
     Example:
         >>> import minitorch as mt
@@ -354,7 +354,7 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """All tensors expanded to their common shape.
+    """Expand all tensors to their common shape.
 
     Example:
         >>> import minitorch as mt
@@ -367,7 +367,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def broadcast_shapes(*shapes: Any) -> Shape:
-    """The common shape of several shapes; an int stands for a shape of one dimension.
+    """Return the common shape of several shapes; an int stands for a shape of one dimension.
 
     Example:
         >>> import minitorch as mt

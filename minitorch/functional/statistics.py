@@ -20,7 +20,7 @@ METHODS = ("mean", "nanmean", "std", "var")
 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean of the elements; NaN of none.
+    """Return the mean of the elements; NaN of none.
 
     Raises:
         DTypeError: ``MT202`` for integers: choose a float type with `dtype`.
@@ -38,7 +38,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 
 
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean of the elements that are not NaN.
+    """Return the mean of the elements that are not NaN.
 
     Example:
         >>> import minitorch as mt
@@ -51,7 +51,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 
 
 def _moments(x: Tensor, dims: tuple[int, ...], correction: Number, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Variance and mean, in two passes: the squares of small differences, not the small difference of squares."""
+    """Return variance and mean, in two passes: squares of small differences, not a small difference of squares."""
     count = element_count(x, dims)
     center = P.div(reduce(P.reduce_sum, x, dims, True), like(count, x))
     deviation = P.sub(x, center)
@@ -63,7 +63,7 @@ def _moments(x: Tensor, dims: tuple[int, ...], correction: Number, keepdim: bool
 def _wide_moments(
     name: str, input: Tensor, dim: Dims, unbiased: bool, keepdim: bool, correction: Number | None
 ) -> tuple[Tensor, Tensor]:
-    """Variance and mean for the arguments that `var` takes; of 16-bit floats in float32, for a root in float64."""
+    """Return variance and mean for the arguments of `var`; of 16-bit floats in float32, for a root in float64."""
     if isinstance(dim, bool):  # PyTorch's short form var(x, False)
         unbiased = dim
         dim = None
@@ -83,7 +83,7 @@ def var_mean(
     *,
     correction: Number | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Variance and mean together; the arguments are those of `var`.
+    """Return variance and mean together; the arguments are those of `var`.
 
     Example:
         >>> import minitorch as mt
@@ -102,14 +102,14 @@ def var(
     *,
     correction: Number | None = None,
 ) -> Tensor:
-    """The variance: the squares of the deviations from the mean, summed and divided by ``count - correction``.
+    """Return the variance: the squares of the deviations from the mean, summed and divided by ``count - correction``.
 
     Args:
         input: the tensor, of a float type.
         dim: the dimension or dimensions to reduce; all by default.
         unbiased: False for a correction of 0.
         keepdim: whether they stay, with length 1.
-        correction: what is taken off the number of elements; by default 1 (Bessel's correction).
+        correction: subtracted from the number of elements; by default 1 (Bessel's correction).
 
     Example:
         >>> import minitorch as mt
@@ -128,7 +128,7 @@ def std(
     *,
     correction: Number | None = None,
 ) -> Tensor:
-    """The standard deviation, the square root of `var` (with the same arguments); where it is 0, so is its gradient.
+    """Return the standard deviation, the square root of `var` (same arguments); where it is 0, so is its gradient.
 
     Example:
         >>> import minitorch as mt
@@ -146,7 +146,7 @@ def std_mean(
     *,
     correction: Number | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean together; the arguments are those of `var`.
+    """Return standard deviation and mean together; the arguments are those of `var`.
 
     Example:
         >>> import minitorch as mt

@@ -1,6 +1,6 @@
 """Functions of neural networks, under the names of `torch.nn.functional`: compositions of primitives.
 
-Modules (`minitorch.nn`) keep parameters and call these; a program that keeps its own parameters needs nothing else.
+Modules (`minitorch.nn`) keep parameters and call these; a program that keeps its own parameters needs only these.
 """
 
 from ...functional.arguments import public

@@ -1,7 +1,7 @@
-"""Activation functions: what stands between two layers, element by element; and softmax, over a dimension.
+"""Activation functions: element by element between two layers; and softmax, over a dimension.
 
-Each is a formula of one to six operations. Where the obvious formula overflows (`exp` of a large number), the
-operand is limited before, not the result after: a gradient passes through both, and 0 times infinity is NaN.
+Each is a formula of one to six operations. Where the obvious formula overflows (`exp` of a large number), the operand
+is limited before, not the result after: a gradient passes through both, and 0 times infinity is NaN.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def relu(input: Tensor) -> Tensor:
-    """The larger of x and 0; NaN stays NaN, and the gradient at 0 is 0.
+    """Return the larger of x and 0; NaN stays NaN, and the gradient at 0 is 0.
 
     Example:
         >>> import minitorch as mt
@@ -64,7 +64,7 @@ def relu(input: Tensor) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """x, limited to a range; the gradient is 0 outside of it, at its ends and for NaN.
+    """Limit x to a range; the gradient is 0 outside of it, at its ends and for NaN.
 
     Raises:
         ValueError: if the range is empty.
@@ -94,7 +94,7 @@ def require_range(name: str, min_val: float, max_val: float) -> None:
 
 
 def relu6(input: Tensor) -> Tensor:
-    """x, limited to 0 ... 6.
+    """Limit x to 0 ... 6.
 
     Example:
         >>> import minitorch as mt
@@ -105,7 +105,7 @@ def relu6(input: Tensor) -> Tensor:
 
 
 def hardsigmoid(input: Tensor) -> Tensor:
-    """A sigmoid of three straight lines: ``relu6(x + 3) / 6``.
+    """Return ``relu6(x + 3) / 6``, a sigmoid of three straight lines.
 
     Example:
         >>> import minitorch as mt
@@ -116,7 +116,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
 
 
 def hardswish(input: Tensor) -> Tensor:
-    """``x * hardsigmoid(x)``: a `silu` without exponentials (Howard et al., arXiv:1905.02244).
+    """Return ``x * hardsigmoid(x)``, a `silu` without exponentials (Howard et al., arXiv:1905.02244).
 
     Example:
         >>> import minitorch as mt
@@ -137,7 +137,7 @@ def _hardswish(x: Tensor) -> Tensor:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """x where it is positive, `negative_slope` times x elsewhere.
+    """Return x where it is positive, `negative_slope` times x elsewhere.
 
     Example:
         >>> import minitorch as mt
@@ -151,7 +151,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, ``alpha * (e**x - 1)`` elsewhere (Clevert et al., arXiv:1511.07289).
+    """Return x where it is positive, ``alpha * (e**x - 1)`` elsewhere (Clevert et al., arXiv:1511.07289).
 
     Example:
         >>> import minitorch as mt
@@ -169,7 +169,7 @@ def _elu(x: Tensor, *, alpha: float, scale: float) -> Tensor:
 
 
 def selu(input: Tensor) -> Tensor:
-    """`elu`, scaled so that mean 0 and variance 1 are kept (Klambauer et al., arXiv:1706.02515).
+    """Return `elu`, scaled so that mean 0 and variance 1 are kept (Klambauer et al., arXiv:1706.02515).
 
     Example:
         >>> import minitorch as mt
@@ -180,7 +180,7 @@ def selu(input: Tensor) -> Tensor:
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x times the probability that a normal variable is below x (Hendrycks and Gimpel, arXiv:1606.08415).
+    """Return x times the probability that a normal variable is below x (Hendrycks and Gimpel, arXiv:1606.08415).
 
     Args:
         input: a float tensor.
@@ -219,7 +219,7 @@ _silu = widened(with_derivative("silu", lambda x: x * sigmoid(x), _silu_slope))
 
 
 def silu(input: Tensor) -> Tensor:
-    """``x * sigmoid(x)``, also called swish.
+    """Return ``x * sigmoid(x)``, also called swish.
 
     Example:
         >>> import minitorch as mt
@@ -238,7 +238,7 @@ _mish = widened(with_derivative("mish", lambda x: x * P.tanh(softplus(x)), _mish
 
 
 def mish(input: Tensor) -> Tensor:
-    """``x * tanh(softplus(x))`` (Misra, arXiv:1908.08681).
+    """Return ``x * tanh(softplus(x))`` (Misra, arXiv:1908.08681).
 
     Example:
         >>> import minitorch as mt
@@ -249,7 +249,7 @@ def mish(input: Tensor) -> Tensor:
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """``log(1 + e**(beta * x)) / beta``: a smooth relu; x itself where ``beta * x`` is above the threshold.
+    """Return ``log(1 + e**(beta * x)) / beta``, a smooth relu; x where ``beta * x`` is above the threshold.
 
     Example:
         >>> import minitorch as mt
@@ -268,7 +268,7 @@ def _softplus(x: Tensor, *, beta: float, threshold: float) -> Tensor:
 
 
 def log_sigmoid(input: Tensor) -> Tensor:
-    """``log(sigmoid(x))``, exact also where the sigmoid is too small for a float.
+    """Return ``log(sigmoid(x))``, exact also where the sigmoid is too small for a float.
 
     Example:
         >>> import minitorch as mt
@@ -282,7 +282,7 @@ logsigmoid = log_sigmoid  # PyTorch's name of it
 
 
 def softsign(input: Tensor) -> Tensor:
-    """``x / (1 + |x|)``.
+    """Return ``x / (1 + |x|)``.
 
     Example:
         >>> import minitorch as mt
@@ -301,7 +301,7 @@ def _softsign(x: Tensor) -> Tensor:
 
 
 def _less_its_largest(x: Tensor, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
-    """x - max(x), so that nothing overflows. The result does not depend on the number subtracted: no gradient."""
+    """Return x - max(x), so that nothing overflows. The result does not depend on the shift, so it has no gradient."""
     return P.sub(x, P.reshape(P.reduce_max(share(x), dims=dims), shape=kept))
 
 
@@ -326,7 +326,7 @@ def _prepared(input: Tensor, dim: int, dtype: DType | None, name: str) -> tuple[
 
 
 def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """``e**x``, divided by its sum over a dimension: positive numbers that add up to 1.
+    """Return ``e**x``, divided by its sum over a dimension: positive numbers that add up to 1.
 
     Args:
         input: scores, of a float type.
@@ -346,7 +346,7 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 
 
 def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """`softmax` of -x.
+    """Return `softmax` of -x.
 
     Example:
         >>> import minitorch as mt
@@ -357,7 +357,7 @@ def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 
 
 def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """The logarithm of `softmax`, exact also where that is too small for a float.
+    """Return the logarithm of `softmax`, exact also where the softmax is too small for a float.
 
     Args:
         input: scores, of a float type.

@@ -18,13 +18,13 @@ __all__ = ["scaled_dot_product_attention"]
 
 
 def _causal_mask(queries: int, keys: int) -> Tensor:
-    """True where a query may look: at its own position and those before."""
+    """Return a mask, True where a query may look: at its own position and those before."""
     rows = P.reshape(P.iota(size=queries, dtype=int64), shape=(queries, 1))
     return P.less_equal(P.iota(size=keys, dtype=int64), rows)
 
 
 def _attention_weights(scores: Tensor) -> Tensor:
-    """Softmax over the last dimension; a row that may look nowhere gets zeros, not NaN."""
+    """Return softmax over the last dimension; a row that may look nowhere gets zeros, not NaN."""
     kept = (*scores.shape[:-1], 1)
     largest = P.reshape(P.reduce_max(share(scores), dims=(scores.ndim - 1,)), shape=kept)
     nowhere = P.equal(largest, scalar(-math.inf, scores))
@@ -57,11 +57,11 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """``softmax(query @ key.mT * scale + mask) @ value``.
+    """Return ``softmax(query @ key.mT * scale + mask) @ value``.
 
     In 16 bits, scores, weights and sums are in float32, and the result is rounded once: it is off by half a unit in the
-    last place of its type, and by the rounding errors of float32. So they are in PyTorch on the CPU, where it computes
-    by this formula; its kernel for operands of four dimensions rounds exponentials, too, and is off by more.
+    last place of its type, and by the rounding errors of float32. So is PyTorch's on the CPU, where it computes by this
+    formula; its kernel for operands of four dimensions rounds exponentials, too, and is off by more.
 
     Args:
         query: [..., queries, features].

@@ -1,4 +1,4 @@
-"""The losses of classifiers: how much probability a prediction gave to the right class."""
+"""Losses of classifiers: the probability that a prediction gave to the right class."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _check_weight(input: Tensor, weight: Tensor | None, dim: int, name: str) -> 
 
 
 def _picked(x: Tensor, classes: Tensor) -> Tensor:
-    """Of [..., classes], the element that a class number [...] says."""
+    """Return, of [..., classes], the element at a class number [...]."""
     shape, count = classes.shape, classes.numel()
     if classes.ndim != 1:
         x, classes = P.reshape(x, shape=(count, x.shape[-1])), P.reshape(classes, shape=(count,))
@@ -68,12 +68,12 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log-probability of the right class.
+    """Return minus the log-probability of the right class.
 
     Args:
         input: log-probabilities, [batch, classes, ...] or [classes].
         target: class numbers, [batch, ...] or [].
-        weight: what each class counts, [classes]; a mean is divided by the sum of the weights.
+        weight: the weight of each class, [classes]; a mean is divided by the sum of the weights.
         ignore_index: a class number that does not count.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
 
@@ -120,7 +120,7 @@ def _of_classes(
 
 
 def _share(label_smoothing: float, classes: int) -> float:
-    """What each class gets of the target; it is infinite if there are no classes, as in PyTorch."""
+    """Return each class's share of the target; it is infinite if there are no classes, as in PyTorch."""
     return label_smoothing / classes if classes else math.inf
 
 
@@ -133,12 +133,12 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Minus the log-probability of the right class, from scores: `log_softmax`, then `nll_loss`.
+    """Return minus the log-probability of the right class, from scores: `log_softmax`, then `nll_loss`.
 
     Args:
         input: scores, [batch, classes, ...] or [classes].
         target: class numbers, [batch, ...] or []; or a probability for each class, of the shape of the input.
-        weight: what each class counts, [classes].
+        weight: the weight of each class, [classes].
         ignore_index: a class number that does not count.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``; the mean is over the batch, weighted by `weight`.
         label_smoothing: the share of the target that is spread over all classes (Szegedy et al., arXiv:1512.00567).

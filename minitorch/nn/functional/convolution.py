@@ -29,7 +29,7 @@ __all__ = ["conv1d", "conv2d", "conv3d", "linear"]
 
 @handled
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias``.
+    """Return ``input @ weight.T + bias``.
 
     Args:
         input: [..., in_features].
@@ -60,7 +60,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 class Convolution(Function):
-    """[batch, channels, *lengths] and [filters, channels / groups, *size] give [batch, filters, *places].
+    """Convolution of [batch, channels, *lengths] by [filters, channels / groups, *size]: [batch, filters, *places].
 
     One int per dimension for `stride` and `dilation`, a pair (before, after) for `padding`; negative padding cuts off.
     """
@@ -75,7 +75,7 @@ class Convolution(Function):
         dilation: Sequence[int],
         groups: int,
     ) -> Tensor:
-        """All windows times all filters, group by group."""
+        """Multiply all windows by all filters, group by group."""
         ctx.save_for_backward(x, weight)
         ctx.options = stride, padding, dilation, groups  # type: ignore[attr-defined]
         filters, depth, *size = weight.shape
@@ -89,7 +89,7 @@ class Convolution(Function):
 
     @staticmethod
     def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
-        """Two convolutions."""
+        """Compute both gradients, two convolutions."""
         x, weight = ctx.saved_tensors
         options = ctx.options  # type: ignore[attr-defined]
         by_input, by_weight = ctx.needs_input_grad[:2]
@@ -103,7 +103,7 @@ class Convolution(Function):
 def _columns(
     x: Tensor, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], groups: int
 ) -> tuple[Tensor, Shape]:
-    """[groups, what a filter sees, batch * places]: a column for every window; and how many places there are."""
+    """Return [groups, window, batch * places], a column for every window; and the number of places."""
     n = len(size)
     view = windows(x, size, stride, dilation)
     batch, channels, *places = view.shape[: 2 + n]
@@ -123,7 +123,7 @@ def _columns(
 def _input_gradient(
     g: Tensor, x: Tensor, weight: Tensor, stride: Sequence[int], padding: Pairs, dilation: Sequence[int], groups: int
 ) -> Tensor:
-    """A convolution of the cotangent.
+    """Return the gradient by the input, a convolution of the cotangent.
 
     With a stride, most products would be with the zeros between its elements. Instead every *phase*, the elements of
     the input that are equally far from where a filter begins, has filters of its own: each has every `stride`-th place
@@ -185,7 +185,7 @@ def _weight_gradient(
 def amounts(
     padding: str | Ints, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], name: str
 ) -> Pairs:
-    """The padding before and after each dimension, from ints or from PyTorch's words for it.
+    """Return the padding before and after each dimension, from ints or from PyTorch's words for it.
 
     Raises:
         ValueError: for other words, for a negative number, and for "same" with a stride.

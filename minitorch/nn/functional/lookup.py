@@ -1,4 +1,4 @@
-"""Numbers that stand for things: `embedding` looks up a vector for each, `one_hot` makes one."""
+"""Numbers as categories: `embedding` looks up a vector for each, `one_hot` makes one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["embedding", "one_hot"]
 
 
 def class_numbers(x: Tensor, name: str) -> Tensor:
-    """Integers of any type as int64.
+    """Return integers of any type as int64.
 
     Raises:
         DTypeError: for anything else (``MT202``).
@@ -30,7 +30,7 @@ def class_numbers(x: Tensor, name: str) -> Tensor:
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """A row of the weight for each index.
+    """Return a row of the weight for each index.
 
     Args:
         input: indices of an integer type and any shape.
@@ -61,11 +61,11 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
 
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """For each class number a row of zeros with a 1 in its place, as int64.
+    """Return for each class number a row of zeros with a 1 in its place, as int64.
 
     Args:
         input: class numbers, of an integer type and any shape.
-        num_classes: the length of the rows; by default the largest number plus 1, which only eager can know.
+        num_classes: the length of the rows; by default the largest number plus 1, which is known in eager mode only.
 
     Raises:
         TracedValueError: while recording, if `num_classes` is left out (``MT103``).

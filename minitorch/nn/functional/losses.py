@@ -1,4 +1,4 @@
-"""Losses: how far a prediction is from its target, as one number to differentiate (or one per element).
+"""Losses: the distance of a prediction from its target, as one number to differentiate (or one per element).
 
 Those of classifiers are in `minitorch.nn.functional.classification`.
 All take ``reduction``: ``"mean"``, ``"sum"``, or ``"none"`` for a loss per element.
@@ -34,7 +34,7 @@ def sum_of(x: Tensor) -> Tensor:
 
 
 def reduced(loss: Tensor, reduction: str, count: Tensor | int | None = None) -> Tensor:
-    """A loss per element, made one number; `count` is what a mean divides by."""
+    """Reduce a loss per element to one number; `count` is the divisor of a mean."""
     if reduction == "none":
         return loss
     if reduction not in ("mean", "sum"):
@@ -62,7 +62,7 @@ def _pair(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, ...]:
 
 @handled
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The squared difference.
+    """Return the squared difference.
 
     Example:
         >>> import minitorch as mt
@@ -76,7 +76,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
 @handled
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The absolute difference.
+    """Return the absolute difference.
 
     Example:
         >>> import minitorch as mt
@@ -89,7 +89,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
 @handled
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """Half of the squared difference up to `delta`, and a straight line of slope `delta` from there.
+    """Return half of the squared difference up to `delta`, and a straight line of slope `delta` from there.
 
     Example:
         >>> import minitorch as mt
@@ -99,14 +99,14 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     input, target = _pair(input, target, "huber_loss")
     difference = P.absolute(P.sub(input, target))
     line = (difference - delta / 2) * delta
-    near = P.bitwise_not(P.less_equal(scalar(delta, difference), difference))  # NaN is, and has the gradient NaN
-    short = P.where(near, difference, scalar(0, difference))  # an infinite one has a square without a slope
+    near = P.bitwise_not(P.less_equal(scalar(delta, difference), difference))  # NaN is near, with the gradient NaN
+    short = P.where(near, difference, scalar(0, difference))  # the square of an infinite one has no slope
     return reduced(P.where(near, short * short * 0.5, line), reduction)
 
 
 @handled
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """`huber_loss` divided by its `delta`: a line of slope 1, and a parabola up to `beta`.
+    """Return `huber_loss` divided by its `delta`: a line of slope 1, and a parabola up to `beta`.
 
     Example:
         >>> import minitorch as mt
@@ -128,11 +128,11 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
 
 
 class BinaryCrossEntropy(Function):
-    """The logarithms are limited to -100; the gradient is PyTorch's, finite but large where they were."""
+    """Binary cross entropy with logarithms of at least -100; the gradient is PyTorch's, finite but large there."""
 
     @staticmethod
     def forward(ctx: Context, p: Tensor, target: Tensor) -> Tensor:
-        """The loss per element."""
+        """Return the loss per element."""
         limit = scalar(-100, p)
         hit, miss = P.maximum(P.log(p), limit), P.maximum(P.log1p(P.neg(p)), limit)
         ctx.save_for_backward(p, target)
@@ -140,7 +140,7 @@ class BinaryCrossEntropy(Function):
 
     @staticmethod
     def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor, Tensor | None]:
-        """(p - target) / (p * (1 - p))."""
+        """Return the cotangent times (p - target) / (p * (1 - p))."""
         p, target = ctx.saved_tensors
         (g,) = cotangents
         by_target = None
@@ -153,7 +153,7 @@ class BinaryCrossEntropy(Function):
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """``-(target * log(p) + (1 - target) * log(1 - p))`` for probabilities p; the logarithms are limited to -100.
+    """Return ``-(target * log(p) + (1 - target) * log(1 - p))`` for probabilities p; the logarithms are at least -100.
 
     With scores before a sigmoid, `binary_cross_entropy_with_logits` is exact where this one is at its limit.
 
@@ -192,14 +192,14 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """`binary_cross_entropy` of ``sigmoid(input)``, exact for scores of any size.
+    """Return `binary_cross_entropy` of ``sigmoid(input)``, exact for scores of any size.
 
     Args:
         input: scores.
         target: probabilities, of the same shape.
-        weight: what each element counts.
+        weight: the weight of each element.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        pos_weight: what the positive part of the loss counts.
+        pos_weight: the weight of the positive part of the loss.
 
     Raises:
         ShapeError: if the shapes differ (``MT201``).
@@ -217,13 +217,13 @@ def binary_cross_entropy_with_logits(
 
 @handled
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """``target * (log(target) - input)``: what it costs to take ``exp(input)`` for the distribution `target`.
+    """Return the Kullback-Leibler divergence ``target * (log(target) - input)`` of `target` from ``exp(input)``.
 
     Args:
         input: log-probabilities.
         target: probabilities; log-probabilities if `log_target`.
         reduction: as for all losses, or ``"batchmean"``: the sum divided by the first dimension.
-        log_target: what the target is.
+        log_target: whether the target is log-probabilities.
 
     Example:
         >>> import minitorch as mt
@@ -235,7 +235,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     if log_target:
         loss = P.exp(target) * (target - input)
     else:
-        loss = xlogy(target, target) - target * input  # 0 * log(0) is 0 in the theory of information
+        loss = xlogy(target, target) - target * input  # 0 * log(0) is 0 in information theory
     if reduction == "batchmean":
         return reduced(loss, "mean", count=input.shape[0])
     return reduced(loss, reduction)

@@ -26,7 +26,7 @@ __all__ = ["batch_norm", "cosine_similarity", "dropout", "group_norm", "layer_no
 
 
 def _mean(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """The mean over dims, which are kept with length 1."""
+    """Return the mean over dims, which are kept with length 1."""
     kept = tuple([1 if axis in dims else length for axis, length in enumerate(x.shape)])
     count = math.prod([x.shape[dim] for dim in dims])
     return P.reshape(P.div(P.reduce_sum(x, dims=dims), scalar(count, x)), shape=kept)
@@ -38,7 +38,7 @@ def _standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
 
 
 def _scaled(x: Tensor, like: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """``x * weight + bias``, rounded once, to the type of the input, also where parameters are kept in a longer one."""
+    """Return ``x * weight + bias``, rounded once, to the type of the input, even with parameters of a longer type."""
     scaled = x if weight is None else x * widen(weight)
     return to_dtype(scaled if bias is None else scaled + widen(bias), like.dtype)
 
@@ -81,7 +81,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and variance 1 over the last dimensions, then ``* weight + bias`` (Ba et al., arXiv:1607.06450).
+    """Normalize to mean 0, variance 1 over the last dimensions, then ``* weight + bias`` (Ba et al., arXiv:1607.06450).
 
     Args:
         input: a float tensor whose shape ends in `normalized_shape`.
@@ -102,7 +102,7 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Mean square 1 over the last dimensions, then ``* weight`` (Zhang and Sennrich, arXiv:1910.07467).
+    """Normalize to mean square 1 over the last dimensions, then ``* weight`` (Zhang and Sennrich, arXiv:1910.07467).
 
     Args:
         input: a float tensor whose shape ends in `normalized_shape`.
@@ -128,7 +128,7 @@ _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-23, "bflo
 
 
 def _per_channel(x: Tensor, ndim: int) -> Tensor:
-    """One number per channel, shaped to go with [batch, channels, ...]."""
+    """Shape one number per channel to go with [batch, channels, ...]."""
     return P.reshape(x, shape=(1, x.numel()) + (1,) * (ndim - 2))
 
 
@@ -139,7 +139,7 @@ def _channel_parameters(ndim: int, *parameters: Tensor | None) -> tuple[Tensor |
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """`layer_norm` over groups of channels, with one weight and bias per channel (Wu and He, arXiv:1803.08494).
+    """Apply `layer_norm` to groups of channels, with one weight and bias per channel (Wu and He, arXiv:1803.08494).
 
     Raises:
         ShapeError: if the groups do not divide the channels, or weight or bias is not [channels] (``MT201``).
@@ -176,7 +176,7 @@ def batch_norm(
     momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and variance 1 for every channel, then ``* weight + bias`` (Ioffe and Szegedy, arXiv:1502.03167).
+    """Normalize every channel to mean 0, variance 1, then ``* weight + bias`` (Ioffe and Szegedy, arXiv:1502.03167).
 
     Args:
         input: [batch, channels, ...].
@@ -244,13 +244,13 @@ def _update(running: Tensor | None, batch: Tensor, momentum: float | Tensor, fac
 
 
 def _length(x: Tensor, dim: int, eps: float) -> Tensor:
-    """The Euclidean length along a dimension, at least eps; limited inside the root, whose slope at 0 is infinite."""
+    """Return the Euclidean length along a dimension, at least eps; limited inside the root, for a finite slope."""
     squares = sum_(x * x, dim=dim, keepdim=True)
     return P.sqrt(P.maximum(squares, scalar(eps * eps, squares)))
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Length 1 along a dimension, in the p-norm; what is shorter than `eps` is divided by `eps`.
+    """Scale to length 1 along a dimension, in the p-norm; a vector shorter than `eps` is divided by `eps`.
 
     Example:
         >>> import minitorch as mt
@@ -268,9 +268,9 @@ def _normalize(x: Tensor, *, dim: int, eps: float) -> Tensor:
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along a dimension, each taken to be at least `eps` long.
+    """Return the cosine of the angle between vectors along a dimension, each taken to be at least `eps` long.
 
-    The dimension is one of the shape that both are broadcast to.
+    The dimension is one of the shape that both broadcast to.
 
     Example:
         >>> import minitorch as mt
@@ -286,7 +286,7 @@ def _cosine(a: Tensor, b: Tensor, *, dim: int, eps: float) -> Tensor:
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Each element set to 0 with probability `p`, the others divided by ``1 - p`` (Srivastava et al., JMLR 15, 2014).
+    """Zero each element with probability `p`, and divide the others by ``1 - p`` (Srivastava et al., JMLR 15, 2014).
 
     Args:
         input: a float tensor.

@@ -1,4 +1,4 @@
-"""Windows that slide over the last dimensions of [batch, channels, ...], and what is pooled from them.
+"""Windows that slide over the last dimensions of [batch, channels, ...], and their pooling.
 
 A window is a view (the primitive `unfold`, once per dimension): pooling is padding, windows and a reduction. A
 convolution is padding, windows and a product (`minitorch.nn.functional.convolution`).
@@ -33,7 +33,7 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def per_dim(value: Ints, count: int, name: str) -> tuple[int, ...]:
-    """One int per dimension, from one for all or one for each; 1 or more, paddings and lengths of results 0 or more."""
+    """Return one int per dimension, from one for all or one for each; from 1, paddings and result lengths from 0."""
     values = tuple(value) if isinstance(value, Sequence) else (value,) * count
     if not all(hasattr(each, "__index__") for each in values):
         raise TypeError(f"{name} is made of ints, not {value!r}")
@@ -46,7 +46,7 @@ def per_dim(value: Ints, count: int, name: str) -> tuple[int, ...]:
 
 
 def with_batch(function: Callable[[Tensor], Tensor], input: Tensor, ndim: int, name: str) -> Tensor:
-    """A function of [batch, channels, ...], applied to that or to [channels, ...], as PyTorch allows."""
+    """Apply a function of [batch, channels, ...] to that or to [channels, ...], as PyTorch allows."""
     if input.ndim == ndim + 2:
         return function(input)
     if input.ndim != ndim + 1:
@@ -61,7 +61,7 @@ def with_batch(function: Callable[[Tensor], Tensor], input: Tensor, ndim: int, n
 
 
 def padded(x: Tensor, amounts: Pairs, value: Any = 0, between: Sequence[int] | None = None) -> Tensor:
-    """The last dimensions padded before, after and between the elements; a negative amount cuts off."""
+    """Pad the last dimensions before, after and between the elements; a negative amount cuts off."""
     lead = x.ndim - len(amounts)
     between = between or (0,) * len(amounts)
     if any(between) or any(max(pair) > 0 for pair in amounts):
@@ -84,12 +84,12 @@ def _check_windows(x: Tensor, size: Sequence[int], dilation: Sequence[int]) -> N
 
 
 def windows(x: Tensor, size: Sequence[int], step: Sequence[int], dilation: Sequence[int]) -> Tensor:
-    """[batch, channels, *places, *size]: for every place of the window, the elements in it. A view.
+    """Return [batch, channels, *places, *size]: for every place of the window, the elements in it. A view.
 
     Windows that touch and do not overlap are a reshape, whose gradient is a reshape too.
 
     Raises:
-        ShapeError: if there is no place for one (``MT201``).
+        ShapeError: if there is no place for a window (``MT201``).
     """
     count = len(size)
     _check_windows(x, size, dilation)
@@ -110,15 +110,15 @@ def windows(x: Tensor, size: Sequence[int], step: Sequence[int], dilation: Seque
 
 
 class FirstLargest(Function):
-    """The largest over the last dimensions, NaN if one is NaN; of equal ones the first alone gets the gradient.
+    """Maximum over the last dimensions, NaN if one is NaN; of equal ones the first alone gets the gradient.
 
-    Which one it is is found in the forward pass and kept as a small integer: the backward pass compares no floats, and
+    Its position is found in the forward pass and kept as a small integer: the backward pass compares no floats, and
     does not read the windows again.
     """
 
     @staticmethod
     def forward(ctx: Context, x: Tensor, count: int, candidates: Callable[[], Tensor]) -> Tensor:
-        """The maximum over `count` dimensions. One of the candidates, NaN in the padding, gets the gradient."""
+        """Return the maximum over `count` dimensions. One of the candidates, NaN in the padding, gets the gradient."""
         y = P.reduce_max(x, dims=tuple(range(x.ndim - count, x.ndim)))
         if ctx.needs_input_grad[0]:
             ctx.shape = x.shape  # type: ignore[attr-defined]
@@ -127,7 +127,7 @@ class FirstLargest(Function):
 
     @staticmethod
     def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor, None, None]:
-        """The cotangent, at the place where the maximum was found."""
+        """Return the cotangent, at the place where the maximum was found."""
         (place,) = ctx.saved_tensors
         (g,) = cotangents
         size = math.prod(ctx.shape[place.ndim :])  # type: ignore[attr-defined]
@@ -138,7 +138,7 @@ class FirstLargest(Function):
 
 
 def _first_largest(x: Tensor, y: Tensor, candidates: Tensor) -> Tensor:
-    """Which of the last elements is the maximum `y`: the first candidate; if `x` has NaN the last, as in PyTorch."""
+    """Return the index of the maximum `y` among the last elements: the first candidate; with NaN in `x`, the last."""
     size = math.prod(x.shape[y.ndim :])
     x, candidates = (P.reshape(each, shape=(*y.shape, size)) for each in (x, candidates))
     # Every place k has two numbers: k for NaN, of which the last place has the highest, and below those ~k = -1 - k, of
@@ -154,7 +154,7 @@ def _first_largest(x: Tensor, y: Tensor, candidates: Tensor) -> Tensor:
 def _sliding(
     input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints, ndim: int, name: str
 ) -> tuple[tuple[int, ...], tuple[int, ...], Pairs, tuple[int, ...]]:
-    """Size, step, padding and dilation of the windows, checked and one per dimension."""
+    """Return size, step, padding and dilation of the windows, checked and one per dimension."""
     size = per_dim(kernel_size, ndim, "kernel_size")
     step = size if stride is None else per_dim(stride, ndim, "stride")
     amounts = per_dim(padding, ndim, "padding")
@@ -250,10 +250,10 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
 
 @widened
 def _means(x: Tensor, *, places: int) -> Tensor:
-    """The means of windows over the last dimension: window i is from floor(i n / places) to ceil((i + 1) n / places).
+    """Average windows over the last dimension: window i is from floor(i n / places) to ceil((i + 1) n / places).
 
-    They may differ in size and overlap. As many elements are gathered for each as the largest has, with zeros for those
-    that it does not have, so that an infinity or NaN stays in the windows that it is in.
+    They may differ in size and overlap. For each, as many elements are gathered as the largest has, with zeros for the
+    missing ones, so that an infinity or NaN stays in the windows that contain it.
     """
     length = x.shape[-1]
     largest = max((-(-(i + 1) * length // places) - i * length // places for i in range(places)), default=1)
