@@ -28,7 +28,7 @@ ALIASES = {"amd64": "x86_64", "arm64": "aarch64"}  # other names of an architect
 
 
 def architecture(triple: str) -> str:
-    """The first part of a triple, under one name for each architecture.
+    """Return the first part of a triple, under one name for each architecture.
 
     Example:
         >>> architecture("arm64-apple-macosx")
@@ -46,7 +46,7 @@ class Target:
         name: a key of `TARGETS`; ``"native"`` for all that the machine can do that this process runs on.
         triple: LLVM's name of the architecture and the system.
         cpu: LLVM's name of the processor.
-        features: LLVM's list of what it can do and cannot do, ``"+avx2,-sse4a,..."``.
+        features: LLVM's list of its features and missing features, ``"+avx2,-sse4a,..."``.
         vector_bytes: bytes of one vector register.
         vector_registers: how many there are.
         fma: whether a fused multiply-add is an instruction (where it is not, `llvm.fma` is a slow call).
@@ -83,7 +83,7 @@ class Target:
         return frozenset(each[1:] for each in self.features.split(",") if each.startswith("+"))
 
     def lanes(self, itemsize: int) -> int:
-        """Elements of that many bytes in one vector register.
+        """Return how many elements of that many bytes fit in one vector register.
 
         Example:
             >>> TARGETS["avx2"].lanes(itemsize=4)
@@ -95,7 +95,7 @@ class Target:
 def with_features(
     name: str, triple: str, cpu: str, features: Mapping[str, bool], caches: tuple[int, int, int], cores: int
 ) -> Target:
-    """The target with these features: its registers and instructions follow from them and from the architecture."""
+    """Return the target with these features: they and the architecture decide its registers and instructions."""
     kind = architecture(triple)
     _, size, count = next(row for row in VECTORS if not row[0] or features.get(row[0]))
     return Target(
@@ -115,7 +115,7 @@ def with_features(
     )
 
 
-# The micro-architecture levels of the psABI (System V for AMD64, 3.1.1), each with what it adds to the one before.
+# The micro-architecture levels of the psABI (System V for AMD64, 3.1.1), each with its additions to the one before.
 SSE2 = "cmov cx8 fxsr mmx sse sse2"
 AVX2 = f"{SSE2} cx16 popcnt sahf sse3 ssse3 sse4.1 sse4.2 avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave"
 AVX512 = f"{AVX2} avx512bw avx512cd avx512dq avx512f avx512vl"
@@ -140,10 +140,10 @@ TARGETS: dict[str, Target] = {
 
 
 def target_named(name: str) -> Target:
-    """The predefined target of that name.
+    """Return the predefined target of that name.
 
     Raises:
-        ValueError: if there is none; the message lists those that there are.
+        ValueError: if there is none; the message lists the names.
 
     Example:
         >>> target_named("avx2").vector_bytes, target_named("neon").vector_registers

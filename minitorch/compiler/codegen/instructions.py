@@ -239,7 +239,7 @@ def cast(builder: Any, x: Any, old: DType, new: DType) -> Any:
 
 
 def nearest(builder: Any, x: Any, new: DType) -> Any:
-    """Round a float32 to the nearest integer, ties to even: the last bits of what fits into 32."""
+    """Round a float32 to the nearest integer, ties to even: the last bits, if it fits into 32."""
     through = like(x, ir.IntType(32))
     lanes = f"v{x.type.count}" if isinstance(x.type, ir.VectorType) else ""
     name = f"llvm.lrint.{lanes}i32.{lanes}f32"
@@ -293,8 +293,8 @@ def dot_product(
         in_pairs: whether pairs of products fit into 16 bits, so that they may be added up there.
 
     Returns:
-        A function of the totals and of both factors, which are words of `size` numbers of these kinds; whatever has
-        fewer lanes than the totals is in all of them.
+        A function of the totals and of both factors, which are words of `size` numbers of these kinds; a factor with
+        fewer lanes than the totals is repeated in them.
     """
     if in_pairs:
         return _by_pairs(builder, size, kinds, lanes)

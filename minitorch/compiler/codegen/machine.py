@@ -26,7 +26,7 @@ from ..target import Target, architecture
 # level -> (LLVM's pass pipeline, or None for no passes at all; effort of the code generator)
 LEVELS: dict[int, tuple[int | None, int]] = {0: (None, 1), 1: (1, 1), 2: (2, 2), 3: (3, 3)}
 
-# llvmlite's linker for Windows is the older one, which wants code that can be far from what it refers to. Everywhere
+# llvmlite's linker for Windows is the older one, which needs code that can be far from its operands. Everywhere
 # else code and constants are loaded as one piece, so constants can be operands.
 JIT_LINK = sys.platform != "win32"
 CODE_MODEL = {"reloc": "pic", "codemodel": "small"} if JIT_LINK else {"codemodel": "jitdefault"}
@@ -95,7 +95,7 @@ def _code_generator() -> Callable[..., Any]:
     """Return LLVM's code generator, without the lock that llvmlite puts round every call.
 
     The lock is for contexts that threads share. Here every compilation has its own context and target machine,
-    which is all that LLVM asks for; without the lock, two threads compile two kernels in the time of one.
+    which is all that LLVM requires; without the lock, two threads compile two kernels in the time of one.
     """
     locked = llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory
     function = ctypes.CDLL(llvm.ffi.lib._name).LLVMPY_TargetMachineEmitToMemory

@@ -3,7 +3,7 @@
 A value that several kernels read is stored, or recomputed by each of them (rematerialisation). Storing it costs a
 write, and a read by every kernel. Recomputing it costs its operations, once for every element that is needed, and
 reads of its operands. `minitorch.compiler.fusion.remat` compares the two; `roots` and the loops use the same weights to
-tell what is expensive.
+find expensive values.
 
 The figures are round ones of a core of 3 GHz with vectors of 16 float32 lanes. Decisions depend on their ratios, which
 differ less between processors than the figures do.
@@ -36,8 +36,8 @@ PART = 5 * OPERATION
 SPREAD = 10 * OPERATION
 # Picoseconds that one more kernel takes: its call, and waking other threads. If it is raised, there are fewer kernels.
 KERNEL = 4096 * BYTE
-# The work of a kernel, as a multiple of that of its operations, each by itself: an estimate, so that what is counted
-# from the loops stays within 3. Raising it stores fewer values.
+# The work of a kernel, as a multiple of that of its operations, each by itself: an estimate, so that counts
+# from the loops stay within 3. Raising it stores fewer values.
 MOST_WORK = 2.5
 # The longest shared dimension of a contraction that is recomputed tile by tile rather than stored: its multiply-adds
 # for an element, sixteen in a cycle, then take less time than the element's way to memory and back several times. If it

@@ -1,7 +1,7 @@
 """Evaluations: how often the elements of values are computed if they are not stored.
 
-An element is computed once for each place that asks for it. Operations at the same place share it; a view, a padding, a
-window or a part of a concatenation asks for elements at its own place, and a contraction for each of its operands,
+An element is computed once for each place that needs it. Operations at the same place share it; a view, a padding, a
+window or a part of a concatenation needs elements at its own place, and a contraction for each of its operands,
 as often as it packs them.
 """
 

@@ -251,7 +251,7 @@ def _ordered(roots: dict[Node, str], home: Home) -> list[Group | Node]:
     """Return the kernels in topological order."""
     order: list[Group | Node] = []
     place = {root: number for number, root in enumerate(roots)}
-    state: dict[int, int] = {}  # 1 while waiting for what it reads, 2 when done
+    state: dict[int, int] = {}  # 1 while waiting for its operands, 2 when done
     for root in roots:
         pending = [home[root]]
         while pending:

@@ -39,13 +39,13 @@ from .roots import AGAIN, SHARED, base_of, count_readers, find_roots, output_bas
 IN_QUESTION = "several kernels may read it"
 # Operand arrays of a recomputed value, where storing it would move no more bytes. Raising it stores fewer values.
 MOST_READ = 8
-MOST_TIME = 64 * HIDDEN  # picoseconds for an element; what takes longer is not added up any further
-NEGLIGIBLE = 8  # ratio: amounts that are so many times smaller than another are neglected beside it
+MOST_TIME = 64 * HIDDEN  # picoseconds for an element; longer times are not added up further
+NEGLIGIBLE = 8  # ratio: an amount this many times smaller than another is neglected
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """Which values are stored, and which of them share a kernel.
+    """The stored values, and those that share a kernel.
 
     Attributes:
         roots: the values that are stored, each with the reason.
@@ -138,8 +138,8 @@ class _Read:
     Attributes:
         bytes: that are read.
         distinct: elements, each once.
-        elements: as often as they are read, if what does not change along a loop is moved out of it.
-        points: as often as they are read, if nothing is.
+        elements: as often as they are read, if loop-invariant values are moved out of loops.
+        points: as often as they are read, without moving.
     """
 
     bytes: int = 0
@@ -280,7 +280,7 @@ class _Kernels:
     def _moved(self, reader: Node, node: Node) -> int:
         """Return the elements that move to and from memory while a root is computed from a value.
 
-        A contraction reads what it packs from a cache, but for the first time.
+        A contraction reads its packed operands from a cache, but for the first time.
         """
         reads = self.reads[reader]
         if reader.primitive.kind == "contraction":
@@ -353,7 +353,7 @@ class _Kernels:
                 known.distinct = known.bytes // source.dtype.itemsize
                 times = max(1, read.points // node.spec.size)
                 known.elements = max(known.elements, share.elements * times)
-                known.points += share.points * times  # at a place of its own, if in doubt
+                known.points += share.points * times  # at its own place, if in doubt
                 self.readers[source][reader] = None
 
 

@@ -123,7 +123,7 @@ def find_roots(
     Args:
         graph: the program.
         transient: values that are never roots.
-        kept: cheap values that are roots all the same, each with the reason.
+        kept: cheap values that are roots nevertheless, each with the reason.
         remade: expensive, shared values that are no roots.
         store_all: make every computed value a root.
     """
@@ -145,7 +145,7 @@ def find_roots(
             wanted.setdefault(node, REDUCTION)
             for base in map(base_of, node.inputs):
                 if base in narrow:
-                    wanted.setdefault(narrow[base], NARROW)  # a quarter of the bytes of what the contraction sums
+                    wanted.setdefault(narrow[base], NARROW)  # a quarter of the bytes of the contraction's sums
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
             for base in map(_unpadded, node.inputs):

@@ -93,7 +93,7 @@ def find_transient(graph: Graph) -> Transient:
 
 @dataclass(frozen=True)
 class _Cone:
-    """The values computed element by element from a contraction, and what reads them.
+    """The values computed element by element from a contraction, and their readers.
 
     Attributes:
         contraction: where it begins.

@@ -60,7 +60,7 @@ def place(
     """
     lives = _Lives(graph, kernels)
     overwritten = dict(_overwritten(lives, updates or {}, donated))
-    elsewhere = {lives.bases[output] for output in overwritten}  # in memory that is there already
+    elsewhere = {lives.bases[output] for output in overwritten}  # in existing memory
     computed = [node for node in lives.written if node not in elsewhere]
     returned = [node for node in computed if not lives.by_loops(node)]
     outputs = [node for node in computed if lives.by_loops(node) and node in lives.kept]

@@ -286,7 +286,7 @@ class Measured:
         return "FLOP/s" if step.flops > INTENSITY * step.bytes else "B/s"
 
     def rates(self) -> list[float]:
-        """The rate of each step, in the table's unit."""
+        """Return the rate of each step, in the table's unit."""
         return [(step.flops if self.unit == "FLOP/s" else step.bytes) / seconds for step, seconds in self.rows]
 
     @property

@@ -103,7 +103,7 @@ class Store:
         index: of the element.
         value: of the element.
         past_caches: whether whole vectors go to memory past the caches (non-temporal), unless they take the place of
-            what is read.
+            values that the kernel reads.
     """
 
     array: int | Local

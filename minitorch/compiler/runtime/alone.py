@@ -30,7 +30,7 @@ from .steps import GRAIN, out_of_range
 
 Array = np.ndarray[Any, Any]
 Known = dict[Node, Array]  # the values of nodes
-Runner = Callable[[Kernel, Known], None]  # adds what the kernel writes
+Runner = Callable[[Kernel, Known], None]  # adds the kernel's results
 
 
 class OutOfBoundsError(Exception):

@@ -248,7 +248,7 @@ def _frozen(array: Array) -> Array:
 NATURAL = all(map(_looks_right, (np.empty((3, 2)), np.empty((3, 2)).T, _frozen(np.empty(3)))))
 
 handles = _handles if NATURAL else Descriptions
-handles.__doc__ = "Arrays, for `look`; what this gives has to be kept until it has run."
+handles.__doc__ = "Return arrays for `look`; keep the result until `look` has run."
 
 
 class Driver:

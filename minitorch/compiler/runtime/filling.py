@@ -29,12 +29,12 @@ class Held:
         self.filling = filling
         sizes = [aligned(array.size * array.dtype.itemsize) for array in filling.arrays]
         self._memory: Array = np.empty(sum(sizes) + ALIGNMENT, np.uint8)
-        self._memory.fill(0)  # what lies between the blocks is read, and not used
+        self._memory.fill(0)  # bytes between the blocks are read, and not used
         start = aligned(address(self._memory))
         self.addresses = [start + sum(sizes[:number]) for number in range(len(sizes))]
 
 
-HELD: WeakValueDictionary[Hashable, Held] = WeakValueDictionary()  # what is filled, by the key of its filling
+HELD: WeakValueDictionary[Hashable, Held] = WeakValueDictionary()  # filled arrays, by the key of their filling
 
 
 class Filled:

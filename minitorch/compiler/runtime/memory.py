@@ -221,4 +221,4 @@ def _same(array: Array) -> bool:
 
 # NumPy keeps the address in the first field of its objects. Reading it there takes 0.2 us, `array.ctypes.data` 1 us.
 address: Callable[[Array], int] = _address if _same(np.empty(3)) else _portable_address
-address.__doc__ = "Where the elements of an array begin; not for NumPy's scalars, which are no arrays."
+address.__doc__ = "Return where the elements of an array begin; not for NumPy's scalars, which are no arrays."

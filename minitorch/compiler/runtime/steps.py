@@ -1,7 +1,7 @@
 """The steps of a compiled graph: runs of small kernels, kernels that threads share, library calls.
 
 All steps of a call see its *memory*, a list of arrays, and their *places*, the addresses of the same arrays for native
-code: inputs, outputs, the arena, and what library calls returned.
+code: inputs, outputs, the arena, and the results of library calls.
 """
 
 from __future__ import annotations

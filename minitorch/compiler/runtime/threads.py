@@ -251,8 +251,8 @@ def run(kernel: Any, buffers: int, extent: int, *, cost: float, grain: float, st
         kernel: a function of a `minitorch.compiler.codegen.machine.Library`; its parts must not depend on each other.
         buffers: the address of the addresses of the buffers.
         extent: the length of the parallel range.
-        cost: what the whole call costs, in any unit.
-        grain: what a part must cost to be worth another thread, in the same unit.
+        cost: the cost of the whole call, in any unit.
+        grain: the least cost of a part that is worth another thread, in the same unit.
         step: parts begin at multiples of this.
     """
     if cost >= 2 * grain and extent > step and (threads := (_current or [workers()])[0]).number > 1:

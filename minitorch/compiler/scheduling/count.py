@@ -165,13 +165,13 @@ class Operations:
 def operations(kernel: LoopKernel, packings: Callable[[int], Mapping[str, Packed]] | None = None) -> Operations:
     """Return the operations of a kernel, counted from its loops.
 
-    What does not change along a loop is computed once, and what two loops compute counts twice. Tiles count once, those
-    that are passed over too, and so does what is computed of them.
+    Loop-invariant values are computed once, and values of two loops count twice. Tiles count once, skipped ones too,
+    and so do the values computed from them.
 
     Args:
         kernel: the loops.
         packings: ``packings(number)``, the arrays that a nest packs operands into, by name; if it is a matrix product,
-            what is done with the operands counts as often as they are packed. Without it, it counts once.
+            operations on the operands count as often as they are packed. Without it, they count once.
     """
     found = Operations()
     for number, nest in enumerate(kernel.nests):

@@ -1,4 +1,4 @@
-"""How a nest is laid out on vectors: along which variable the lanes run, and how the rows are cut into units."""
+"""The layout of a nest on vectors: the variable that the lanes run along, and the units that the rows are cut into."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..loop_ir.loops import Loop, Nest, Reduce, Write
 from ..target import MOST_STEP, Target
 
 ABREAST = 4  # vectors of rows that go through the columns together
-MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all that go abreast
+MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all vectors abreast
 LONG_RUN = 64  # vectors that an elementwise unit runs through
 LONG_TILE = 64  # rounds of a loop that a tile holds
 LONG_STRETCH = (
@@ -24,7 +24,7 @@ LONG_STRETCH = (
 MOST_TILES = 1 << 15  # bytes of all tiles: they should stay in the first cache
 MOST_ABREAST = (
     12 << 10
-)  # bytes of tiles and scratch rows up to which vectors go abreast: the cache also holds what comes
+)  # bytes of tiles and scratch rows up to which vectors go abreast: the cache also holds data that come
 MOST_STRETCHES = 1 << 17  # the same, where the loop is over rows
 MANY_ROWS, FEW_COLUMNS = 8, 32  # vectors of rows, and columns, from and up to which a row is turned on its side
 

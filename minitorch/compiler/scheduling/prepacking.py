@@ -58,8 +58,8 @@ def prepack(procedure: Procedure, array: str) -> Procedure:
         procedure: the kernel.
         array: its name, as that of `pack`.
 
-    Law: what fills it reads constants alone, each of its elements is the same in every call, and nothing else stores
-    to it.
+    Law: the loops that fill it read constants alone, each of its elements is the same in every call, and nothing else
+    stores to it.
     """
     local = local_named(procedure, array)
     what = f"prepack({array!r})"

@@ -2,9 +2,9 @@
 
 An ordinary store first reads the line of memory that it writes to: of three bytes that a large elementwise kernel
 moves, one is for nothing. A *streaming* store (processors call it non-temporal) collects a whole line and sends it to
-memory, and what is in the caches stays there. It pays where as much is moved as the last cache holds; what is moved is
+memory, and the contents of the caches stay. It pays where as much is moved as the last cache holds; traffic is
 counted element by element, as a kernel may read a few rows of a large table. A small result is better kept for the
-next reader, and so is one that takes the place of what is read, as that has just come in.
+next reader, and so is one that takes the place of an operand, which has just come in.
 
 It takes whole lines. A line of which a part is stored in the ordinary way is read first, and not prefetched: each
 takes as long as a hundred streamed ones. So rows that begin anywhere in a line are streamed only if they are very long;
@@ -28,7 +28,7 @@ from .layout import Layout
 LINE = 64  # bytes
 LONG_ROW = 1 << 10  # lines that are worth one at either end that is filled in part
 LONG_RUN = 8  # lines that are read one after another, if not in the order in which they are written
-SMALL = 16  # a result that is so many times smaller than the last cache stays there, whatever it is made of
+SMALL = 16  # a result this many times smaller than the last cache stays there, whatever its operands
 
 
 def streamed(kernel: LoopKernel, target: Target) -> Iterator[frozenset[int]]:

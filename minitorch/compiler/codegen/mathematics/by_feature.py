@@ -1,6 +1,6 @@
 """Functions for which some machines have an instruction that does more than a step of the portable formula.
 
-The results are the same to the bit; `FUNCTIONS` of the package stays what runs everywhere.
+The results are the same to the bit; `FUNCTIONS` of the package still runs everywhere.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ def exp_avx512(x: Value) -> Value:
     return Value(x.builder, x.builder.call(function, arguments))
 
 
-# A feature of LLVM's list, and what to use instead of the portable formulas where the target has it.
+# A feature of LLVM's list, and the functions in place of the portable formulas where the target has it.
 BY_FEATURE: dict[str, dict[str, Callable[..., Value]]] = {"avx512vl": {"exp": exp_avx512}}

@@ -177,7 +177,7 @@ def log(x: Value) -> Value:
 
 
 def log1p(x: Value) -> Value:
-    """Return log(1 + x): the rounding error of the sum, divided by it, is what its logarithm lacks."""
+    """Return log(1 + x): its logarithm lacks the rounding error of the sum, divided by the sum."""
     total, error = two_sum(x, 1.0)
     result = _guard(x, -1.0, _logarithm(total, error / total))
     return where(abs(x) < 2.0 ** -(x.format.fraction + 2), x, result)

@@ -16,7 +16,7 @@ from .values import splat, with_lanes_of
 _FLOAT, _INT, _SHORT = ir.FloatType(), ir.IntType(32), ir.IntType(16)
 _SIGN, _INFINITY = 0x80000000, 0x7F800000
 _TOO_LARGE = (127 + 16) << 23  # the bits of 2**16, beyond all finite numbers of float16
-_SMALLEST = (127 - 14) << 23  # those of 2**-14: what is smaller is subnormal
+_SMALLEST = (127 - 14) << 23  # those of 2**-14: smaller ones are subnormal
 _ALIGNING = (127 - 15 + 23 - 10 + 1) << 23  # those of 0.5, whose last place is that of subnormal numbers of float16
 
 

@@ -197,8 +197,8 @@ def intrinsic(name: str, *operands: Value) -> Value:
 def copysign(size: Value, sign: Value) -> Value:
     """Return the number of that size with the sign of another, bit by bit.
 
-    Through ``llvm.copysign`` LLVM 22 looks at what the sign was converted from: to take that of a float64 that was
-    rounded to float16, it calls a library function that is not there.
+    Through ``llvm.copysign`` LLVM 22 looks at the sign's source: to take the sign of a float64 that was
+    rounded to float16, it calls a library function that does not exist.
     """
     top = 1 << (sign.format.width - 1)
     return ((size.bits() & (top - 1)) | (sign.bits() & top)).from_bits()

@@ -25,7 +25,7 @@ class Conditions:
     """Whether indices are within bounds.
 
     Args:
-        scopes: those that are open.
+        scopes: the open ones.
         indices: computes indices.
         runs: of lanes that are within a row.
     """

@@ -30,7 +30,7 @@ class Expressions:
     """Computes expressions.
 
     Args:
-        scopes: those that are open.
+        scopes: the open ones.
         registers: hold elements of local arrays.
         indices: computes indices.
         conditions: computes conditions.

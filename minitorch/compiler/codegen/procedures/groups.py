@@ -31,7 +31,7 @@ class Groups:
     """Emits sums of products as instructions.
 
     Args:
-        scopes: those that are open.
+        scopes: the open ones.
         memory: holds the elements.
     """
 
@@ -64,7 +64,7 @@ class Groups:
 
         Lane l reads the elements from ``step * l`` on, as many as the filter has in a row: a window of what lanes next
         to each other read once. It is shuffled into one word for each lane. None without an instruction, or if some
-        term is no part of such a row.
+        term is not in such a row.
         """
         lane, mask = self.scopes.lane, self.scopes.mask
         if lane is None or value.dtype is not int32 or not (mask is None or is_known_mask(mask)):

@@ -20,7 +20,7 @@ class Indices:
     """Indices of elements.
 
     Args:
-        scopes: those that are open.
+        scopes: the open ones.
         trouble: the address of the word in which an index out of range is noted.
         value: computes an expression; an index that is looked up is the value of one.
     """
@@ -33,7 +33,7 @@ class Indices:
         """Return an index: a number, or one per lane."""
         variables = index.variables
         step = self.scopes.step(index)
-        if step:  # the number of lane 0, and what the others are further
+        if step:  # the number of lane 0, and the distances of the others
             assert self.scopes.lane is not None
             first = self.index(self.scopes.without_lane(index))
             steps = integers(I64, tuple(step * n for n in range(self.scopes.lane.extent)))

@@ -40,7 +40,7 @@ class Memory:
     """The arrays in memory: arguments, and local ones on the stack.
 
     Args:
-        scopes: those that are open.
+        scopes: the open ones.
         indices: computes indices.
         runs: of neighbours.
         conditions: computes conditions.
@@ -66,7 +66,7 @@ class Memory:
     ) -> Any:
         """Return the address of an element in lane 0: its part that varies with inner loops is added to the rest.
 
-        Where conditions do not hold it is that of another element, one that is there: of the array's beginning, or of
+        Where conditions do not hold it is that of another, existing element: of the array's beginning, or of
         the beginning of an array of so many elements `instead`.
         """
         kind, pointer, known = stored_type(self.dtype(array), self.scopes.target), self.starts[array], index.constant

@@ -16,7 +16,7 @@ class Registers:
     """The value of each register where code is emitted.
 
     Args:
-        scopes: those that are open.
+        scopes: the open ones.
     """
 
     def __init__(self, scopes: Scopes) -> None:

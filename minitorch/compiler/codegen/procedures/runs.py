@@ -1,4 +1,4 @@
-"""Runs: indices that are quotients and remainders of what lanes count, as neighbours in memory.
+"""Runs: indices that are quotients and remainders of lane numbers, as neighbours in memory.
 
 If lanes are elements of rows of so many elements, as those of an image are, row and column are a quotient and a
 remainder of the number of the element. Within a row, which is the same for some lanes, the column counts on.
@@ -27,7 +27,7 @@ class Runs:
     """The runs that the lanes of an access are in.
 
     Args:
-        scopes: those that are open.
+        scopes: the open ones.
         indices: computes indices.
     """
 

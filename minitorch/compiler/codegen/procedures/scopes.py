@@ -32,7 +32,7 @@ class Scope:
     Attributes:
         entry: the block that the region is entered from, which ends in a branch; None if it has no blocks.
         is_guard: whether it may not be entered.
-        known: the values that were computed for it, by what they are of.
+        known: the values that were computed for it, by their keys.
     """
 
     entry: Any = None
@@ -162,7 +162,7 @@ class Scopes:
         return value
 
     def leave(self) -> Scope:
-        """Close the innermost scope; what is known in it only is forgotten."""
+        """Close the innermost scope; values known only in it are forgotten."""
         scope = self.open.pop()
         for key in scope.known:
             if self.known.get(key, (0,))[0] == len(self.open):

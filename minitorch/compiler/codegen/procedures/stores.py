@@ -25,7 +25,7 @@ class Stores:
     """Writes elements.
 
     Args:
-        scopes: those that are open.
+        scopes: the open ones.
         registers: hold elements of local arrays.
         memory: holds all other elements.
         expressions: computes values.
@@ -98,7 +98,7 @@ class Stores:
         return self.scopes.once(("offset", array), 0, offset)
 
     def _put(self, array: int | Local, index: Index, stored: Any) -> None:
-        """Write what memory is to hold, or a register."""
+        """Write a value to memory or to a register."""
         if isinstance(array, Local) and array.place is Place.REGISTERS:
             self.registers.write(array, index, stored)
         else:

@@ -3,7 +3,7 @@
 An unknown is eliminated by adding every inequality that bounds it from below to every one that bounds it from above.
 The last form left has no unknowns, and is false without a solution. As the unknowns are integers, every
 inequality is divided by the common divisor of its coefficients and its constant rounded (Pugh, "The Omega test", 1991).
-A solution may be a fraction all the same, so "may be satisfied" can be wrong, and "contradictory" cannot.
+A solution may still be a fraction, so "may be satisfied" can be wrong, and "contradictory" cannot.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def value_range(value: Expression, of_array: Callable[[Expression], Range | None
 
     Args:
         value: the expression.
-        of_array: what is known of an element of an array; None if nothing is.
+        of_array: the known range of an element of an array; None if unknown.
 
     Example:
         >>> from minitorch.compiler.loop_ir.expressions import Load

@@ -25,7 +25,7 @@ class Part:
     Attributes:
         sum: the statement.
         around: the loops around it, inside of the loop over rows.
-        term: what is summed up, without its factors that are the same for all columns.
+        term: the summand, without its factors that are the same for all columns.
         has_factors: whether it has any.
     """
 

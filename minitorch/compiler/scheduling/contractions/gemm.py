@@ -26,7 +26,7 @@ SOME_LANES = 16  # of a vector on no machine in particular
 # Bytes of a constant operand that is worth being the packed one. Larger ones come from memory in every call, and are
 # read best as rows: 16 rows times 2048×2048 numbers took 1.2 times as long with the numbers packed.
 RESIDENT = 1 << 22
-TURNED = 4  # what it costs to pack a vector that has to be turned, beside one that is copied
+TURNED = 4  # cost of packing a vector that has to be turned, relative to one that is copied
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Operand:
 
     @property
     def is_one_piece(self) -> bool:
-        """Whether it lies in memory as it is, as a matrix: then it costs next to nothing to read an element again."""
+        """Whether it already is a matrix in memory: then it costs next to nothing to read an element again."""
         value = self.value
         if not isinstance(value, Load) or value.inside != ALWAYS or len(self.across) > 1 or len(self.ks) > 1:
             return False
@@ -70,12 +70,12 @@ class Contraction:
 
     Attributes:
         batch: the other row variables.
-        rows: what the left factor and not the right one depends on; perhaps nothing: one row.
-        lanes: what the right factor and not the left one depends on: the lanes of vectors run along the last of them.
+        rows: the variables of the left factor alone; perhaps none: one row.
+        lanes: the variables of the right factor alone: the lanes of vectors run along the last of them.
         ks: the columns, which are summed over.
         left, right: the factors.
-        total: what is summed.
-        epilogue: what is done with the sum.
+        total: the sum.
+        epilogue: the statements that use the sum.
         store_lanes: lanes for the epilogue, joined where its memory allows it.
         bounds: the least and the largest number of arguments, where they are known.
     """
@@ -122,7 +122,7 @@ def recognise(nest: Nest, constants: frozenset[int] = frozenset()) -> Contractio
     """Return the matrix product `nest` computes, or None if tiling does not pay.
 
     Args:
-        nest: what is computed.
+        nest: the loop nest.
         constants: the arguments that are the same in all calls.
     """
     if nest.scratch or len(nest.loops) != 2 or not all(row.extent for row in nest.rows):

@@ -9,7 +9,7 @@ number that has come near the core should be used many times before it leaves:
 - a *block* of `a` (block_rows × block_k) and one of `b` (block_k × block_lanes) are *packed*: copied, in the order in
   which tiles read them, into memory that stays in the second cache. Whatever has to be done to the operands on the way
   (a cast, a mask, a scaling, a transposition) is done then, once per packed number. An operand that lies in memory as
-  tiles want it is read in place: the left one always, as tiles take single numbers of it, the right one if it is small;
+  tiles need it is read in place: the left one always, as tiles take single numbers of it, the right one if it is small;
 - tiles that are not complete after one block of k wait in memory for the next;
 - when they are complete, the rest of the kernel (bias, activation, residual) is computed from them: the *epilogue*.
 
@@ -33,18 +33,18 @@ from .groups import SIDE, Groups, grouped, in_place, in_planes
 MOST_VECTORS = 8  # of a tile's width
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
 # Of a tile: if rows that are read in place lie at a power of two from each other, the first cache holds no more, and
-# should have room for what else goes by.
+# should have room for the other operand.
 MOST_ROWS, MOST_CROWDED = 8, 6
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 COUNTING = 1 / 4  # of a multiply-add, per step of k; raising it makes larger tiles, which may be less full
 LONGEST = 1 << 11  # terms that are added up in one run: more make fewer blocks, and a larger rounding error
 WAYS, LINE = 8, 64  # lines that a cache can hold at one of its places; bytes of a line
 MOST_BLOCKS = 1 << 20  # bytes on the stack
-SHORT = 8  # tiles of rows, so few that what they read again is not worth the first cache
-FEW_TILES = 8  # so many times the second cache may be read for want of packing
+SHORT = 8  # tiles of rows, so few that rereads are not worth the first cache
+FEW_TILES = 8  # reads of the second cache up to which packing does not pay
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
-# memory, along a few of its rows side by side: a core foresees what comes next in each of them if it goes along all of
-# them evenly, a line or two at a time. A tile of one row has so little to do for a step of k that it is wider.
+# memory, along a few of its rows side by side: a core prefetches each of them if it goes along all of them
+# evenly, a line or two at a time. A tile of one row has so little to do for a step of k that it is wider.
 STREAMED, STREAMED_VECTORS, STREAMED_TILES = 8, 2, 4
 STREAMED_GROUPS = 4  # groups of rows, if they are packed on the way: more do not fit into the first cache, side by side
 UNIT = 1 << 21  # operations that a unit should have, at least
@@ -76,7 +76,7 @@ def _most_rows(left: Operand, packs_left: bool, target: Target) -> int:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a matrix product is cut.
+    """The tiles and blocks of a matrix product.
 
     Attributes:
         lanes: elements of a vector.
@@ -215,9 +215,9 @@ def _block_k(
 ) -> int:
     """Return the steps of k in one block.
 
-    All of them, if what a tile's lanes read then takes no more than a part of the second cache. If the left operand is
-    packed and has many tiles (`is_tall`), that should stay in the first cache, and a packed block of the
-    left one in the second. If the right one is read once (`streams`), a few rows of it at a time.
+    All of them, if a tile's lanes then read no more than a part of the second cache. If the left operand is packed and
+    has many tiles (`is_tall`), that should stay in the first cache, and a packed block of the left one in the second.
+    If the right one is read once (`streams`), a few rows of it at a time.
     """
     together, size = (1, product.itemsize) if groups is None else (groups.size, groups.right.itemsize)
     depth = -(-product.depth // together) * together

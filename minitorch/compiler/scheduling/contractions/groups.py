@@ -35,7 +35,7 @@ from .gemm import Contraction, Operand, operand
 
 # The types of both factors, for each size of a group.
 KINDS: dict[int, tuple[tuple[DType, DType], ...]] = {4: ((uint8, int8), (int8, uint8)), 2: ((int16, int16),)}
-PAIRS = {16: "avx512bw", 8: "avx2", 4: "ssse3"}  # what `vpmaddubsw` needs, by 32-bit lanes of a vector
+PAIRS = {16: "avx512bw", 8: "avx2", 4: "ssse3"}  # the feature that has `vpmaddubsw`, by 32-bit lanes of a vector
 LARGEST = 4  # terms of a group
 SIDE = 16  # of squares of bytes that are turned: those of the shortest vectors with instructions
 FEWEST_LANES = 4  # 32-bit ones, of the shortest vectors with instructions
@@ -43,7 +43,7 @@ FEWEST_LANES = 4  # 32-bit ones, of the shortest vectors with instructions
 
 @dataclass(frozen=True)
 class Groups:
-    """How the terms of a sum are taken together.
+    """The groups in which the terms of a sum are taken.
 
     Attributes:
         size: terms of a group.

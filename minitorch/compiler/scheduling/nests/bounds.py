@@ -17,14 +17,14 @@ from ...loop_ir.loops import Bounds
 from ...loop_ir.lower import At, Lowering, Reader, can_lower
 from ..analysis.ranges import Range, of_type, value_range
 
-FURTHEST = 3  # values on the way to what is known: a cast reads a clamped value, which may be read twice
+FURTHEST = 3  # values on the way to a known range: a cast reads a clamped value, which may be read twice
 
 
 def known_bounds(node: Node, roots: Container[Node]) -> Bounds | None:
     """Return the least and the largest number of an 8-bit integer array; None if they may be those of the type.
 
     Args:
-        node: what is in the array.
+        node: the value in the array.
         roots: the values that kernels compute once, and read from memory or from registers.
 
     Example:

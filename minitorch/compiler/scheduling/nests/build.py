@@ -1,6 +1,6 @@
-"""From a group of roots to loops: what is read from memory, accumulated, kept in a scratch row, stored.
+"""From a group of roots to loops: values that are read from memory, accumulated, kept in a scratch row, stored.
 
-The members of a group are laid out in *levels*: whatever needs the result of a reduction comes one level after it.
+The members of a group are laid out in *levels*: a member that needs a reduction's result comes one level after it.
 Members of one level with the same columns share a loop, and their common subexpressions are computed once. A value that
 a later loop needs of an earlier one is kept in a scratch row if it is expensive and a row is short enough, and else
 rematerialised.
@@ -43,7 +43,7 @@ class _Place:
 
     @property
     def key(self) -> tuple[int, bool, tuple[Variable, ...]]:
-        """The loop that it belongs to; what has no columns comes first in its level."""
+        """The loop that it belongs to; the one without columns comes first in its level."""
         return self.level, bool(self.columns), self.columns
 
 
@@ -260,7 +260,7 @@ def build_kernel(
     rows = len(group.rows) if group.rows is not None else len(group.members[0].space)
     columns = max(len(member.columns) for member in group.members)
     choices = [(r, c) for r in dict.fromkeys((rows, rows - 1, 0)) for c in ((True, False) if columns > 1 else (False,))]
-    most_scratch = 0 if group.tiles else MOST_SCRATCH  # in tiles, what is expensive is computed once per tile
+    most_scratch = 0 if group.tiles else MOST_SCRATCH  # in tiles, expensive values are computed once per tile
     for rows_joined, columns_joined in choices:
         builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch)
         nest = builder.build()

@@ -1,7 +1,7 @@
 """Long reductions, cut into parts that run side by side: partial results first, then the results of those.
 
 A sum over everything has one row, so a single thread would do all of it, and add each element to a total that has grown
-large. Cut into parts it is parallel, and no total grows large beside what is added to it, which bounds the rounding
+large. Cut into parts it is parallel, and no total grows large beside its terms, which bounds the rounding
 error as pairwise summation does (Higham 1993). Where the cuts are depends on the shapes alone: not on the threads.
 """
 

@@ -1,7 +1,7 @@
 """Reductions over few elements, written out as arithmetic: a window of a pooling, a filter over a single channel.
 
 A loop over a handful of columns fills no vector, and its every round tests anew which neighbours exist. Written out
-it is an elementwise kernel like others: lanes run along the rows, and what its terms have in common is computed once.
+it is an elementwise kernel like others: lanes run along the rows, and common subexpressions are computed once.
 """
 
 from __future__ import annotations

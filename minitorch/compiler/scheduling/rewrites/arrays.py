@@ -290,7 +290,7 @@ def _anew(loop: For, local: Local, index: Index, part: Read, what: str) -> tuple
 def place(procedure: Procedure, where: str, *arrays: str) -> Procedure:
     """Put local arrays on the stack or into registers.
 
-    Law: registers are known by constant numbers: whatever indexes the arrays is unrolled or a vector.
+    Law: registers are known by constant numbers: each loop that indexes the arrays is unrolled or a vector.
     """
     moved = {local: replace(local, place=Place(where)) for local in (local_named(procedure, name) for name in arrays)}
 

@@ -73,7 +73,7 @@ def between(
 
     Args:
         first: the loop.
-        rest: what follows it.
+        rest: the statements after it.
         joins: whether a loop of the same iterations is one of them, given the arrays that those before it store to.
     """
     ahead, taken, behind = list[Statement](), [first], list[Statement]()

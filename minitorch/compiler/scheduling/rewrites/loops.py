@@ -212,7 +212,7 @@ def distribute(procedure: Procedure, *names: str) -> Procedure:
     Stores that follow one another stay together: one of them may write to memory that another reads.
     A constant for a local array after them does not.
 
-    Law: no statement needs what a later one did in an earlier iteration: what they share is an array with an element
+    Law: no statement needs what a later one did in an earlier iteration: they share only arrays with an element
     for every iteration.
     """
     names = tuple(name for name in names if has_loop(procedure.body, name))
@@ -297,7 +297,7 @@ def _stores_to(block: Block) -> set[int | str]:
 def outline(procedure: Procedure, *arrays: int | str) -> Procedure:
     """Run the outermost loops that store to some arrays, and to no others, in functions of their own (outlining).
 
-    Registers are given out function by function: what these loops need is not taken from others.
+    Registers are given out function by function: these loops take none from others.
 
     Args:
         procedure: the kernel.

@@ -89,7 +89,7 @@ def online(procedure: Procedure, loop: str, *maxima: str) -> Procedure:
 
 @dataclass(frozen=True)
 class _Maximum:
-    """A maximum, the one before an iteration, what is subtracted instead of it, and the factor for sums so far."""
+    """A maximum, the one before an iteration, the number subtracted for it, and the factor for sums so far."""
 
     array: Local
     before: Local

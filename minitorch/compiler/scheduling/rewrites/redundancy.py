@@ -1,4 +1,4 @@
-"""Rewrites that compute once what is computed often: invariant code, common subexpressions, factors of a whole sum."""
+"""Rewrites that compute repeated values once: invariant code, common subexpressions, factors of a whole sum."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rewrite that passes over iterations in which a comparison of positions leaves nothing, as above a causal mask.
 
 ``where(column <= row, score, -inf)`` is -inf in a whole block of scores if the comparison fails for its first column
-and last row. Then the exponentials are 0, and whatever is multiplied by them is 0, but for NaN and infinity: ``0 * v``
+and last row. Then the exponentials are 0, and all products with them are 0, but for NaN and infinity: ``0 * v``
 is NaN where v is infinite, and so is ``0 / sum`` where the sum is NaN. A value that depends on row and column, such as
 another score, is taken for a finite number.
 """
@@ -49,7 +49,7 @@ def skip(procedure: Procedure, loop: str, row: str) -> Procedure:
         loop: the loop over columns, or blocks of them.
         row: the loop around it.
 
-    Law: ``max(m, -inf) = m`` and ``s + 0 = s``. If what is left out depends on a number of the row, which may be NaN,
+    Law: ``max(m, -inf) = m`` and ``s + 0 = s``. If the skipped part depends on a number of the row, which may be NaN,
     one iteration always runs.
     """
 

@@ -50,7 +50,7 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
         along: the loop.
         order: the loops around the access inside of `at`, in the order in which the array has its elements.
 
-    Law: nothing else in there stores to what is read; nothing else reads or stores to what is written, and that is
+    Law: nothing else in there stores to elements read; nothing else reads or stores to the element written, which is
     another element in every iteration. Every element that is used is copied.
     """
     what = f"stage({argument}, {into!r}) at {at!r}"

@@ -140,7 +140,7 @@ def split_reduction(
 
     Args:
         procedure: the kernel.
-        array: what the results are accumulated in.
+        array: the array that accumulates the results.
         loop: the loop whose iterations get partial results.
         into: the name of the array of partial results.
         around: a loop outside of it, after which the partial results are combined; else all that accumulates.

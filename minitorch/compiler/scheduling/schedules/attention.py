@@ -328,7 +328,7 @@ class _Schedule:
 
 
 def _is_in_place(value: Expression) -> bool:
-    """Return whether an operand lies in memory as it is computed with."""
+    """Return whether an operand lies in memory in the form in which it is used."""
     if not isinstance(value, Load) or value.inside != ALWAYS or value.dtype != computed_in(value.dtype):
         return False
     return value.index.is_affine

@@ -40,7 +40,7 @@ SCHEDULES: tuple[Callable[..., Schedule | None], ...] = (
 )
 
 
-# The facts on a nest's arguments that some of them take: which are constant, and what numbers they hold.
+# Facts about a nest's arguments that some of them take: which are constant, and what numbers they hold.
 KNOWING: dict[Callable[..., Schedule | None], tuple[str, ...]] = {
     few_rows_schedule: ("constants",),
     product_schedule: ("constants", "bounds"),
@@ -53,7 +53,7 @@ class Scheduled:
     """A nest of a kernel, and the way in which it runs.
 
     Attributes:
-        nest: what is computed, with indices relative to each buffer's first element in use.
+        nest: the loop nest, with indices relative to each buffer's first element in use.
         schedule: the rewrites.
         procedure: the loops after them.
         units: how many parts can run at the same time; 0 without work.
@@ -98,7 +98,7 @@ def schedule_of(
     The loops as they are defined are always one. The user is warned of a schedule of the engine's that is not legal.
 
     Args:
-        nest: what is computed.
+        nest: the loop nest.
         buffers: its arguments.
         target: the machine that it is made for.
         past_caches: the arguments that it writes past the caches.

@@ -25,7 +25,7 @@ def dot_schedule(
     """Return the rewrites for a nest that sums products of small integers along memory; None for another one.
 
     Args:
-        nest: what is computed.
+        nest: the loop nest.
         target: the machine that it is made for.
         past_caches: the arguments that it writes past the caches.
         bounds: the least and the largest number of arguments, where they are known.

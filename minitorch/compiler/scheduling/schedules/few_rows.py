@@ -41,7 +41,7 @@ def few_rows_schedule(
     """Return the rewrites for a nest that multiplies a few rows with a matrix along memory; None for another one.
 
     Args:
-        nest: what is computed.
+        nest: the loop nest.
         target: the machine that it is made for.
         past_caches: the arguments that it writes past the caches.
         constants: the arguments that are the same in all calls.

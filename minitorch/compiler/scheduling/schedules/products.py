@@ -52,7 +52,7 @@ def product_schedule(
     """Return the rewrites for a nest that is a matrix product; None for another one.
 
     Args:
-        nest: what is computed.
+        nest: the loop nest.
         target: the machine that it is made for.
         past_caches: the arguments that it writes past the caches.
         constants: the arguments that are the same in all calls.
@@ -115,8 +115,8 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
         ks = "kg"
     yield split(ks, cut.steps, "kb", "k")
     units = [*batch, "ib", "jb"]
-    # Where a tile ends with a row, what is stored under a mask reaches into the next row, and a load there would wait
-    # until it is stored. So whole vectors of all rows of the tile go first.
+    # Where a tile ends with a row, a masked store reaches into the next row, and a load there would wait
+    # for it. So whole vectors of all rows of the tile go first.
     is_ragged = product.width % cut.lanes != 0 and cut.vectors > 1
     by_vectors = len(product.lanes) > 1 or (is_ragged and product.width < cut.width)
     yield reorder(*units, "jt", "it", *(("v", "r") if by_vectors else ("r", "v")), "l")
