@@ -1,7 +1,7 @@
 """minitorch: a small tensor engine that runs one program in several ways, made to show how frameworks do it.
 
 The same program runs eagerly, in a `Session`, deferred inside `lazy()`, or compiled by `jit`. Names, arguments and
-types are PyTorch's wherever PyTorch has the thing. ``docs/architecture.md`` is the map of this package.
+types are PyTorch's wherever PyTorch has an equivalent. ``docs/architecture.md`` is the map of this package.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 
 globals().update(FUNCTIONS)
 
-# Names that a program may do without, with the module that each is loaded from when it is first used.
+# Names loaded on first use, each with its module.
 _LATER = {
     "Frozen": "minitorch_inference.frozen",
     "autocast": "minitorch_amp",

@@ -24,8 +24,8 @@ class Command:
 
     Attributes:
         text: its purpose, in a sentence.
-        run: does it, and may return an exit status.
-        arguments: the flags or the name of each argument, and what else argparse is told about it.
+        run: carries it out, and may return an exit status.
+        arguments: the flags or the name of each argument, and its other options for argparse.
         examples: command lines, with their purposes.
         json: whether the result is a table, which ``--json`` prints as such.
     """
@@ -38,12 +38,12 @@ class Command:
 
 
 def argument(*names: str, **about: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """An argument of a command, as `argparse.ArgumentParser.add_argument` takes it."""
+    """Return an argument of a command, as `argparse.ArgumentParser.add_argument` takes it."""
     return names, about
 
 
 def percent(text: str) -> float:
-    """A number of percent, with or without the sign, as a share."""
+    """Parse a percentage, with or without the sign, as a fraction."""
     share = float(text.removesuffix("%")) / 100
     if not 0 <= share <= 1:
         raise ValueError(f"{text} is no number from 0 to 100")
@@ -51,7 +51,7 @@ def percent(text: str) -> float:
 
 
 def classroom(name: str) -> Run:
-    """A command of the classroom, which is loaded when the command is used."""
+    """Return a command of the classroom, which is loaded when the command is used."""
 
     def run(options: argparse.Namespace) -> int | None:
         command: Run = getattr(load("minitorch_grading.commands"), name)
@@ -326,14 +326,14 @@ COMMANDS: dict[str, Command] = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """An error is one sentence that says where help is."""
+    """A parser whose errors are one sentence that refers to the help."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` says more\n")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the command line: a subcommand for each row of `COMMANDS`."""
+    """Return the parser of the command line: a subcommand for each row of `COMMANDS`."""
     whole = _Parser(prog="minitorch", description="A small tensor engine, and its course.", allow_abbrev=False)
     whole.add_argument("--version", action="version", version=f"minitorch {__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="command")
@@ -371,7 +371,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as error:
         print(f"minitorch {options.command}: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # whoever was reading, `head` for instance, has had enough
+    except BrokenPipeError:  # the reader, `head` for instance, has stopped
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:

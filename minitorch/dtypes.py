@@ -1,4 +1,4 @@
-"""The element types of a tensor and the rules that combine them.
+"""Element types (dtypes) of tensors, and the rules of type promotion.
 
 `DType` is one row: a name, the short name used in graph listings, and the NumPy type that stores it.
 Promotion follows PyTorch: a table for two types (`promote_types`), and a priority between full tensors,
@@ -82,11 +82,11 @@ BY_NUMPY = {dtype.numpy: dtype for dtype in ALL}
 DEFAULT_FLOAT = float32
 DEFAULT_INT = int64
 
-# Python's own numbers: the type a number has by itself, when nothing else decides.
+# Python's numbers: the default type of each.
 
 
 class _ByType(dict[type, DType]):
-    """By type; a subclass of one, such as that of an enum of ints, is like it."""
+    """A dict by type; a subclass, such as an enum of ints, is treated as its base."""
 
     def __missing__(self, kind: type) -> DType:
         return self[next(base for base in kind.__mro__[1:] if base in self)]
@@ -99,7 +99,7 @@ _CATEGORY_ORDER = {"bool": 0, "int": 1, "float": 2}
 
 
 def as_dtype(value: Any) -> DType:
-    """The `DType` meant by a `DType`, a NumPy or Python type (`float` is float64, as in both libraries) or a name.
+    """Return the `DType` of a `DType`, a NumPy or Python type (`float` is float64, as in both libraries) or a name.
 
     Raises:
         TypeError: if it names no supported type.
@@ -120,7 +120,7 @@ def as_dtype(value: Any) -> DType:
 
 
 def stored(value: bool | int | float, dtype: DType) -> bool | int | float:
-    """The number that is kept when `value` is written into an element of type `dtype`, as Python's own.
+    """Return `value` as stored in an element of type `dtype`, as a Python number.
 
     Raises:
         OverflowError: for a number that an integer type cannot hold.
@@ -164,7 +164,7 @@ _PROMOTIONS = {(a, b): _promote_pair(a, b) for a in ALL for b in ALL}
 
 
 def promote_types(type1: DType, type2: DType) -> DType:
-    """The smallest type that both can be converted to, as `torch.promote_types`.
+    """Return the smallest type that both can be converted to, as `torch.promote_types`.
 
     ``uint32`` with a signed integer gives ``int64`` (PyTorch refuses the pair).
 
@@ -176,7 +176,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
 
 
 def combine(full: DType | None, scalar_tensor: DType | None, number: DType | None) -> DType:
-    """The result type of operands in PyTorch's three priorities, each already promoted among its own.
+    """Return the result type of operands in PyTorch's three priorities, each already promoted among its own.
 
     Args:
         full: the type of the operands with one or more dimensions, if there are any.

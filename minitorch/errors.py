@@ -70,15 +70,15 @@ CODES: dict[str, str] = {
 }
 
 
-# The public functions, by their code: messages name the one that was called, not one that this is composed of.
+# The public functions, by their code: messages name the called one, not its parts.
 PUBLIC: dict[CodeType, str] = {}
 PARTS: set[str] = set()  # the names of all functions, public ones and primitives, that a message may begin with
 
 
 def published(name: str, function: Any) -> Any:
-    """Enter a public function or method into the tables; another name of it gets a function and code of its own.
+    """Enter a public function or method into the tables; each other name of it gets a separate function and code.
 
-    Python's operators are none: `x + y` is known as `add`.
+    Python's operators are not entered: `x + y` is known as `add`.
     """
     if not isinstance(function, FunctionType) or name.startswith("__"):
         return function
@@ -96,7 +96,7 @@ def published(name: str, function: Any) -> Any:
 
 
 def called() -> str:
-    """The name of the public function that the user has called, the outermost on the stack; "" if there is none."""
+    """Return the name of the public function called by the user, the outermost on the stack, or ""."""
     frame, name = sys._getframe(1), ""
     while frame.f_back is not None and is_own(frame.f_globals.get("__name__")):
         name = PUBLIC.get(frame.f_code, name)
@@ -105,7 +105,7 @@ def called() -> str:
 
 
 def by_name(text: str) -> str:
-    """A message that begins with the name of the function that the user has called, in place of that of a part of it.
+    """Return a message that begins with the name of the function called by the user, in place of that of its part.
 
     Example:
         >>> by_name("less: there is nothing on the stack that a user has called")
@@ -168,7 +168,7 @@ class MinitorchError(Exception):
         return folded(text, len(type(self).__name__) + 2) if self._folds else text
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython asks for: its own traceback, with the message folded, since notebooks break lines in words."""
+        """Return IPython's traceback, with the message wrapped, since notebooks break lines within words."""
         from IPython import get_ipython
 
         shell: Any = get_ipython()
@@ -181,18 +181,18 @@ class MinitorchError(Exception):
 
     @property
     def what(self) -> str:
-        """The fault alone, for a message of another error."""
+        """The fault alone, for another error's message."""
         return str(self._facts["what"])
 
     def locate(self, where: str) -> None:
-        """Add the user's line, where it becomes known; an earlier one stays."""
+        """Add the user's line once it is known; an earlier one stays."""
         if self._facts["where"] is None:
             self._facts["where"] = where
             self.args = (compose(self.code, **self._facts),)  # type: ignore[arg-type]
 
 
 def compose(code: str, what: str, *, where: str | None = None, why: str | None = None, fix: str | None = None) -> str:
-    """The text of an error or warning, one fact a line."""
+    """Return the text of an error or warning, one fact a line."""
     if code not in CODES:
         raise KeyError(f"{code} is not a row of minitorch.errors.CODES")
     rows = [("where", where), ("why", why), ("instead", fix), ("more", f"minitorch explain {code}")]
@@ -200,10 +200,10 @@ def compose(code: str, what: str, *, where: str | None = None, why: str | None =
 
 
 def folded(text: str, before: int = 0) -> str:
-    """A text whose long lines go on in the next one, indented; broken between words.
+    """Wrap the long lines of a text between words, and indent the continuations.
 
     Args:
-        before: letters that stand before the text in its first line.
+        before: letters before the text in its first line.
 
     Example:
         >>> print(folded("MT999: a b" + " word" * 20 + "\\n  why: short"))
@@ -223,7 +223,7 @@ def folded(text: str, before: int = 0) -> str:
 
 
 class Page(str):
-    """A text in Markdown, which notebooks show as such."""
+    """A text in Markdown, which notebooks render."""
 
     __slots__ = ()
 
@@ -235,10 +235,10 @@ class Page(str):
 
 
 def explain(code: str) -> Page:
-    """The page about an error or a warning: what fails, why, what to write instead, and what JAX and PyTorch do.
+    """Return the page about an error or a warning: the fault, its reason, its repair, and how JAX and PyTorch behave.
 
     Args:
-        code: as the message begins, such as ``"MT201"``.
+        code: the beginning of the message, such as ``"MT201"``.
 
     Raises:
         ValueError: if there is no such code.
@@ -251,81 +251,81 @@ def explain(code: str) -> Page:
     name = code.strip().upper()
     if name not in CODES:
         raise ValueError(f"there is no error {code!r}; the codes are {', '.join(CODES)}")
-    from importlib.resources import files  # which reads from a zip archive, too
+    from importlib.resources import files  # reads from a zip archive, too
 
     return Page((files(__package__) / "error_pages" / f"{name}.md").read_text(encoding="utf-8"))
 
 
 class TracedValueError(MinitorchError, TypeError):
-    """A traced value was used where a number is needed."""
+    """The error for a traced value used where a number is needed."""
 
 
 class TracingError(MinitorchError, RuntimeError):
-    """A trace met something that it cannot record."""
+    """The error for an operation that a trace cannot record."""
 
 
 class ArgumentError(MinitorchError, TypeError):
-    """A compiled function was called with something it cannot take."""
+    """The error for an argument that a compiled function cannot take."""
 
 
 class ShapeError(MinitorchError, ValueError):
-    """Shapes do not fit."""
+    """The error for shapes that do not fit."""
 
     _is_of_a_call = True
 
 
 class DTypeError(MinitorchError, TypeError):
-    """Element types do not fit."""
+    """The error for element types that do not fit."""
 
     _is_of_a_call = True
 
 
 class DeviceError(MinitorchError, RuntimeError):
-    """A device was asked for that does not exist: all is computed on the CPU."""
+    """The error for a device that does not exist: everything is computed on the CPU."""
 
 
 class ShardingError(MinitorchError, ValueError):
-    """A mesh of devices, or a value's division among them, does not fit."""
+    """The error for a mesh of devices, or a value's division among them, that does not fit."""
 
 
 class FeedError(MinitorchError, ValueError):
-    """A session was fed something wrong, or too little."""
+    """The error for wrong or missing feeds of a session."""
 
 
 class FetchError(MinitorchError, ValueError):
-    """A session was asked for something it does not have."""
+    """The error for a fetch that a session does not have."""
 
 
 class FrozenError(MinitorchError, ValueError):
-    """A folder does not hold a frozen program in order."""
+    """The error for a folder without an intact frozen program."""
 
 
 class AutogradError(MinitorchError, RuntimeError):
-    """A gradient cannot be computed."""
+    """The error for a gradient that cannot be computed."""
 
     def again(self) -> Self:
-        """The same error, to be raised at another time: it holds on to nothing of where it was raised."""
+        """Return the same error to be raised later, without references to the place where it was raised."""
         return type(self)(self.code, **self._facts)  # type: ignore[arg-type]
 
 
 class NonFiniteError(MinitorchError, FloatingPointError):
-    """`minitorch.debug.check_nan` found a NaN or an infinity."""
+    """The error for a NaN or an infinity that `minitorch.debug.check_nan` found."""
 
 
 class MismatchError(MinitorchError, ArithmeticError):
-    """Compiled code does not give the numbers of eager mode."""
+    """The error for compiled code whose numbers differ from those of eager mode."""
 
 
 class ObserverError(MinitorchError, RuntimeError):
-    """A program is watched already, by something that does not share it."""
+    """The error for a program already watched by an observer that does not share it."""
 
 
 class GraphError(MinitorchError, ValueError):
-    """A graph breaks a rule of the intermediate representation."""
+    """The error for a graph that breaks a rule of the intermediate representation."""
 
 
 class ParseError(GraphError):
-    """The text of a graph cannot be read; `line` is its line number, from 1."""
+    """The error for a graph's text that cannot be parsed; `line` is the line number, from 1."""
 
     def __init__(self, what: str, line: int, *, why: str | None = None, fix: str | None = None) -> None:
         self.line = line
@@ -333,7 +333,7 @@ class ParseError(GraphError):
 
     @classmethod
     def of(cls, error: Exception, primitive: str, line: int) -> ParseError:
-        """The same mistake as another error's, made in a text: one message, not one within another."""
+        """Make a parse error of another error: one message, not one within another."""
         if not isinstance(error, MinitorchError):
             return cls(f"{primitive}: {error}", line)
         what, why, fix = (error._facts[name] for name in ("what", "why", "fix"))
@@ -342,32 +342,32 @@ class ParseError(GraphError):
 
 
 class ScheduleError(MinitorchError, ValueError):
-    """A step of a schedule would change what a kernel computes, or cannot be carried out."""
+    """The error for a schedule step that would change a kernel's results, or cannot be carried out."""
 
 
 class QuantizationError(MinitorchError, ValueError):
-    """Numbers cannot be quantised as asked for."""
+    """The error for numbers that cannot be quantised as requested."""
 
 
 class OnnxError(MinitorchError, ValueError):
-    """An ONNX model breaks a rule of the format, or cannot be computed."""
+    """The error for an ONNX model that breaks a rule of the format, or cannot be computed."""
 
 
 class TranslationError(MinitorchError, ValueError):
-    """A program has no translation into another format, or out of it."""
+    """The error for a program without a translation to or from another format."""
 
 
 class CheckpointError(MinitorchError, ValueError):
-    """A checkpoint cannot be read or written, or does not fit what it is loaded into."""
+    """The error for a checkpoint that cannot be read or written, or does not fit its target."""
 
 
 class CommandError(Exception):
-    """A command of the command line cannot be carried out; the text is the one sentence that its user reads."""
+    """The error for a command that cannot be carried out; the text is the one sentence that the user reads."""
 
 
 class TracingWarning(UserWarning):
-    """Something that a trace does once, not at every call."""
+    """The warning about an effect that a trace has once, not at every call."""
 
 
 class ScheduleWarning(UserWarning):
-    """A schedule of the engine's own breaks a law, so that a kernel runs in a slower way. Its results are right."""
+    """The warning about an engine schedule that breaks a law: the kernel runs more slowly, with correct results."""

@@ -1,8 +1,8 @@
 """The nodes of the graph IR: `Spec`, `Primitive`, `Source` and `Node`.
 
-A `Primitive` says what can be computed; the rows are in `minitorch.primitives`. A `Node` says that a primitive was
-applied to other nodes. It is immutable, and holds no data: `spec` (shape and element type) is known without executing
-anything. `Graph`, and how it is printed, verified and rewritten, is in `minitorch.graph`.
+A `Primitive` is an operation; the rows are in `minitorch.primitives`. A `Node` is the application of a primitive to
+other nodes. It is immutable, and holds no data: `spec` (shape and element type) is known without executing anything.
+`Graph`, with its listing, verifier and rewriting, is in `minitorch.graph`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST = 2**60
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Shape and element type: all that is known of a value before it is computed.
+    """Shape and element type: the facts known of a value before it is computed.
 
     Example:
         >>> from minitorch.dtypes import float32
@@ -72,12 +72,12 @@ _NOT_A_NAME = re.compile(r"[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+|inf|nan|tr
 
 
 def is_input_name(text: object) -> bool:
-    """Whether a text can name an input of a graph: letters, digits, `_` and `.`, and no number."""
+    """Return whether a text can name an input of a graph: letters, digits, `_` and `.`, and no number."""
     return isinstance(text, str) and bool(_NAME.fullmatch(text)) and not _NOT_A_NAME.fullmatch(text)
 
 
 def as_input_name(text: str) -> str:
-    """The nearest text that can name an input of a graph.
+    """Return the nearest text that can name an input of a graph.
 
     Example:
         >>> as_input_name("x"), as_input_name("nan"), as_input_name("my x"), as_input_name("")
@@ -99,20 +99,20 @@ class Primitive:
 
     Attributes:
         name: as in graph listings.
-        kind: the family, e.g. ``"unary"`` or ``"reduction"``; a backend can treat alike things alike.
+        kind: the family, e.g. ``"unary"`` or ``"reduction"``, which a backend can treat alike.
         infer: ``(*specs, **params) -> Spec``: the shape and type rule. It raises `ShapeError` or `DTypeError`.
         evaluate: ``(*arrays, **params) -> array``: its definition in NumPy.
         gradient: one rule per input, ``(cotangent, output, *inputs, **params) -> Tensor``, written with primitives;
             None in place of a rule for an input without derivative, None altogether if nothing can be differentiated.
-            The last rule serves all further inputs if `variadic`, and is told which by the keyword ``index``.
+            The last rule serves all further inputs if `variadic`, and gets the input's number as the keyword ``index``.
         saves: the positions of the inputs whose values the rules read; of the others they see shape and type only.
         saves_output: whether the rules read the output's value.
         variadic: whether it takes any number of inputs.
         is_view: whether the result can share the input's memory.
         refuses: the kinds of NumPy types (``dtype.kind``) that `infer` refuses and NumPy would convert to floats.
         element: an element of the result as Python, ``"{} + {}"``, which loop nests are printed with and compiled from;
-            empty if a backend has no instruction for it: NumPy then runs it as a kernel of its own.
-        work: what an element costs: ``"arithmetic"`` (one FLOP), ``"none"``, ``"division"`` (one FLOP, but many cycles)
+            empty if a backend has no instruction for it: NumPy then runs it as a separate kernel.
+        work: an element's cost: ``"arithmetic"`` (one FLOP), ``"none"``, ``"division"`` (one FLOP, but many cycles)
             or ``"function"`` (a transcendental function, counted apart from FLOPs).
         ulp: the largest error of compiled code in units in the last place; 0.5 is correct rounding.
         reorders: whether compiled code may add up terms in another order.
@@ -162,7 +162,7 @@ INPUT = Primitive("input", "input", _infer_input, lambda: None, doc="a value giv
 
 # All primitives by name; `minitorch.primitives` fills it.
 PRIMITIVES: dict[str, Primitive] = {}
-# Primitives that only lowering passes write (`minitorch.passes.LOWERING`), so only graphs that are compiled have them.
+# Primitives that only lowering passes write (`minitorch.passes.LOWERING`), so only compiled graphs have them.
 LOWERED: dict[str, Primitive] = {}
 # Operators that only lifting writes (`minitorch_operators.lifting`): compositions as other systems name them.
 OPERATORS: dict[str, Primitive] = {}
@@ -176,7 +176,7 @@ Place = tuple[str, int] | tuple[()]
 
 
 class _Pinned(threading.local):
-    """The line of the user's that all operations of this thread are for; None if each has to look for its own."""
+    """The user's line for all operations of this thread; None if each has to look up its own."""
 
     place: Place | None = None
 
@@ -196,7 +196,7 @@ class Source:
 
 
 def _display_name(file: str) -> str:
-    """The short name of a file; a notebook's cell is named as the notebook shows it, e.g. ``In[5]``."""
+    """Return a file's short name; a notebook's cell is named as the notebook shows it, e.g. ``In[5]``."""
     if "ipykernel_" in file and "IPython" in sys.modules:
         shell = sys.modules["IPython"].get_ipython()
         counts = getattr(getattr(shell, "compile", None), "_filename_map", {}) if shell else {}
@@ -206,9 +206,9 @@ def _display_name(file: str) -> str:
 
 
 def as_stored(params: Mapping[str, Any], spec: Spec) -> Mapping[str, Any]:
-    """The parameters of a node; a number that is an element of the result as the result's type stores it.
+    """Return the parameters of a node, a number in the result as the result's type stores it.
 
-    Backends and passes so see no bool other than True and False, and no float that the type has to round.
+    So backends and passes see no bool other than True and False, and no float that the type has to round.
 
     Raises:
         OverflowError, ValueError: for a number that the type cannot hold.
@@ -267,7 +267,7 @@ class Node:
         return self.spec.dtype
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy belongs to no recording."""
+        """Copy the node without its recording."""
         return type(self), (self.primitive, self.inputs, self.params, self.spec, self.source)
 
     def __repr__(self) -> str:
@@ -282,7 +282,7 @@ _FILES = tuple(os.path.join(_ROOT if name == ENGINE else _BESIDE, name) + os.sep
 
 
 class _Files(dict[str, bool]):
-    """Whether each source file belongs to this package, cached by file name."""
+    """A cache by file name: whether each source file belongs to this package."""
 
     def __missing__(self, file: str) -> bool:
         ours = self[file] = file.startswith(_FILES)
@@ -302,12 +302,12 @@ def warn_user(text: str, category: type[Warning] = TracingWarning) -> None:
 
 
 def is_ours(file: str) -> bool:
-    """Whether a source file belongs to this package."""
+    """Return whether a source file belongs to this package."""
     return _OURS[file]
 
 
 def user_frame(skip: int = 0) -> FrameType | None:
-    """The frame of the nearest caller outside of this package; of those nearest, so many are known to be inside."""
+    """Return the frame of the nearest caller outside this package; the first `skip` are known to be inside."""
     frame: FrameType | None = sys._getframe(1 + skip)
     while frame is not None and _OURS[frame.f_code.co_filename]:
         frame = frame.f_back
@@ -315,13 +315,13 @@ def user_frame(skip: int = 0) -> FrameType | None:
 
 
 def user_source() -> Source | None:
-    """The line of the nearest caller outside of this package: one frame, cheap enough for every node."""
+    """Return the line of the nearest caller outside this package: one frame, cheap enough for every node."""
     place = user_place(skip=1)
     return Source(*place) if place else None
 
 
 def user_place(skip: int = 0) -> Place:
-    """As `user_source`, as a plain pair, which is made in a fraction of the time; see `user_frame` for `skip`."""
+    """Return `user_source` as a plain pair, in a fraction of the time; see `user_frame` for `skip`."""
     if pinned.place is not None:
         return pinned.place
     frame = user_frame(skip + 1)

@@ -1,8 +1,8 @@
 """`TensorMethods`, the base class of `Tensor` whose methods rooms further down install.
 
-A method such as ``x.sum()`` is a composition of primitives, and primitives are made of tensors: so the class cannot be
-written down where `Tensor` is, and is filled by `install` as the package is imported. The stub beside this file
-(``methods.pyi``, written by ``make stubs``) tells type checkers and editors what the class then holds.
+A method such as ``x.sum()`` is a composition of primitives, and primitives are made of tensors. So the class cannot be
+written where `Tensor` is; `install` fills it as the package is imported. The stub beside this file (``methods.pyi``,
+written by ``make stubs``) lists the methods for type checkers and editors.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def by_name(value: object, *modules: str) -> tuple[Any, ...] | None:
-    """What `__reduce__` gives for a constant of a module, or of a dict there; None for any other object."""
+    """Return the result of `__reduce__` for a constant of a module, or of a dict in one; None for any other object."""
     for module in modules:
         for name, found in vars(import_module(module)).items():
             if found is value:

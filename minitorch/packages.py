@@ -84,9 +84,9 @@ def load(name: str) -> ModuleType:
 
 
 def names_from(home: str, table: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of the module `home`: names that are taken from other modules when first used.
+    """Return the `__getattr__` of the module `home`, which takes names from other modules when first used.
 
-    Type checkers see another one, in ``if TYPE_CHECKING``: under this one a misspelt name would be `Any`.
+    Type checkers see another one, in ``if TYPE_CHECKING``: with this one a misspelt name would be `Any`.
 
     Args:
         table: by name, the module that has it; a module of the same name is the value.
@@ -110,7 +110,7 @@ def _require(name: str) -> None:
 
 
 class _Finder:
-    """Finds modules of packages beside the engine under their public names (`importlib.abc.MetaPathFinder`)."""
+    """The finder of modules of packages beside the engine by their public names (`importlib.abc.MetaPathFinder`)."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         real = real_name(name)
@@ -126,12 +126,12 @@ class _Finder:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing but give the module its own name back: it has run already."""
+        """Restore the module's own name; it has run already."""
         alias: Any = module.__spec__
         module.__spec__ = alias.loader_state
 
     def get_code(self, name: str) -> CodeType | None:
-        """Return the code of a module that is run by ``python -m``."""
+        """Return the code of a module for ``python -m``."""
         spec: Any = find_spec(str(real_name(name)))
         code: CodeType | None = spec.loader.get_code(spec.name)
         return code

@@ -1,4 +1,4 @@
-"""Polynomials with integer coefficients, of symbols that stand for lengths: formulas of sizes, and their bounds.
+"""Polynomials with integer coefficients over symbolic lengths: formulas of sizes, and their bounds.
 
 The atoms of a polynomial are symbols, quotients rounded down, and the smaller or larger of two polynomials. Polynomials
 have a normal form, so that ``2 * (n + 1) - n`` and ``n + 2`` are equal. Bounds of the atoms give bounds of a polynomial
@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Atom:
-    """A symbol, whose name is `kind`; or two polynomials under "//", "min" or "max", which are no ring's operations."""
+    """A symbol named `kind`; or two polynomials under "//", "min" or "max", which are no ring operations."""
 
     kind: str
     sides: tuple[Polynomial, ...] = ()
@@ -25,7 +25,7 @@ class Atom:
 
     @cached_property
     def text(self) -> str:
-        """Its listing."""
+        """Its text."""
         sides = [text_of(each) for each in self.sides]
         if self.kind == "//":
             return f"({inside(sides[0])} // {inside(sides[1])})"
@@ -33,7 +33,7 @@ class Atom:
 
     @cached_property
     def bound(self) -> Any:
-        """A number that it is never below."""
+        """A lower bound of its values."""
         if not self.sides:
             return self.least
         left, right = map(least, self.sides)
@@ -52,23 +52,23 @@ ONE: Polynomial = frozenset([((), 1)])
 
 
 def symbol(name: str, least: int = 0) -> Polynomial:
-    """The polynomial that is a symbol, of which no value is below `least`."""
+    """Return the polynomial of one symbol, whose values are at least `least`."""
     return frozenset([((Atom(name, (), least),), 1)])
 
 
 def number(value: Any) -> Polynomial:
-    """The polynomial that is a number."""
+    """Return a constant polynomial."""
     return frozenset([((), value)]) if value else ZERO
 
 
 def inside(operand: Any) -> str:
-    """The listing of an operand, in brackets if it is a sum."""
+    """Return an operand as text, in brackets if it is a sum."""
     text = str(operand)
     return f"({text})" if " " in text and not text.startswith("(") else text
 
 
 def sum_of(terms: Iterable[tuple[Monomial, Any]]) -> Polynomial:
-    """The sum of some terms."""
+    """Return the sum of some terms."""
     found: dict[Monomial, Any] = {}
     for monomial, factor in terms:
         found[monomial] = found.get(monomial, 0) + factor
@@ -86,7 +86,7 @@ def times(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def one_of(kind: str, left: Polynomial, right: Polynomial) -> Polynomial:
-    """The smaller ("min") or the larger ("max") of two."""
+    """Return the smaller ("min") or the larger ("max") of two."""
     for one, other in ((left, right), (right, left)):
         if least(plus(one, other, -1)) > -1:  # `one` is never smaller
             return other if kind == "min" else one
@@ -94,12 +94,12 @@ def one_of(kind: str, left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def constant_of(polynomial: Polynomial) -> Any:
-    """The number that a polynomial is for all sizes; None if there is none."""
+    """Return the number that a polynomial equals for all sizes, or None."""
     return 0 if not polynomial else next((m for a, m in polynomial if len(polynomial) == 1 and not a), None)
 
 
 def value_of(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
-    """Its value, for values of the symbols."""
+    """Return a polynomial's value for values of the symbols."""
 
     def of(atom: Atom) -> int:
         if not atom.sides:
@@ -111,12 +111,12 @@ def value_of(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
 
 
 def terms_of(polynomial: Polynomial) -> list[tuple[Monomial, Any]]:
-    """Its terms in a fixed order, long products first."""
+    """Return a polynomial's terms in a fixed order, long products first."""
     return sorted(polynomial, key=lambda term: (-len(term[0]), [atom.text for atom in term[0]]))
 
 
 def text_of(polynomial: Polynomial) -> str:
-    """Its listing."""
+    """Return a polynomial as text."""
     parts = []
     for monomial, factor in terms_of(polynomial):
         parts.append(" * ".join([str(factor)] * (factor != 1 or not monomial) + [atom.text for atom in monomial]))
@@ -124,7 +124,7 @@ def text_of(polynomial: Polynomial) -> str:
 
 
 def quotient(left: Polynomial, right: Polynomial) -> Polynomial:
-    """The quotient rounded down; an atom is made of what does not divide evenly."""
+    """Divide, rounding down; the part that does not divide evenly becomes an atom."""
     divisor = constant_of(right)
     if divisor:
         sign = -1 if divisor < 0 else 1
@@ -152,7 +152,7 @@ def quotient(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
-    """The other factors of a monomial, if it has these."""
+    """Return the other factors of a monomial, or None if it lacks these."""
     found = list(monomial)
     for atom in part:
         if atom not in found:
@@ -163,10 +163,10 @@ def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
 
 @lru_cache(1 << 14)
 def least(polynomial: Polynomial) -> Any:
-    """A number that a polynomial is never below; minus infinity if none is found.
+    """Return a lower bound of a polynomial; minus infinity if none is found.
 
-    Each atom is its bound plus something that is not negative: if all coefficients of that are positive, the constant
-    is a bound. An atom that stands alone in a term is bounded by its sides, too: ``a - d < d * (a // d) <= a``.
+    Each atom is its bound plus a remainder of at least 0: if all coefficients of the remainders are positive, the
+    constant is a bound. An atom alone in a term is bounded by its sides, too: ``a - d < d * (a // d) <= a``.
     """
     bounds = [-math.inf]
     if all(atom.bound > -math.inf for monomial, _ in polynomial for atom in monomial):

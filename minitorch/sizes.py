@@ -2,7 +2,7 @@
 
 A `Size` has the length of the example, its *hint*, and a polynomial of symbols. Arithmetic of sizes gives sizes.
 Wherever Python needs a plain answer (a branch, ``range(n)``, an index), the hint gives it. If other lengths could have
-another answer, the question is remembered as a `Guard`, with the user's line: a recorded program is right for all
+another answer, the question is kept as a `Guard`, with the user's line: a recorded program is right for all
 lengths that answer its guards alike. `torch.SymInt` works in the same way.
 
 Most comparisons are decided for all lengths, by the bounds of polynomials (`minitorch.polynomials`).
@@ -38,7 +38,7 @@ from .polynomials import (
 
 BEYOND = 1 << 40  # elements; no length is larger, so comparisons with larger numbers are the same for all
 _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
-# Where shapes are compared that have to agree: an error is raised if they do not.
+# The code that compares shapes which have to agree, and raises an error if they do not.
 _RULES = tuple(_ROOT + place for place in ("primitives", "interpreters", "graph/verify.py", "graph/rewrite.py"))
 N = TypeVar("N", int, float)
 
@@ -72,21 +72,21 @@ class Guard:
         return f"{self.left} {self.kind} {self.right}"
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether other lengths, given by symbol, have the same answer."""
+        """Return whether other lengths, given by symbol, have the same answer."""
         left, right = (value_at(each, sizes) for each in (self.left, self.right))
         return bool(_COMPUTED[self.kind](left, right)) == self.outcome
 
 
 class UndecidedError(Exception):
-    """Raised where a pass would decide by a size: it has to leave undone what it is about to do."""
+    """The error for a pass that would decide by a size: it has to leave the program as it is there."""
 
 
 class Guards:
     """The questions that a recording has asked about its sizes, each once.
 
     Attributes:
-        found: in the order in which they were asked.
-        is_settled: whether nothing is added, since the recording has ended.
+        found: in the order of asking.
+        is_settled: whether the recording has ended, so that nothing is added.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Guards:
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """Inside, sizes are different that are equal by coincidence, and nothing else may be asked: for passes."""
+        """Treat sizes that are equal by coincidence as different, and allow no other question: for passes."""
         self.is_settled = True
         try:
             yield
@@ -103,11 +103,11 @@ class Guards:
             self.is_settled = False
 
     def symbol(self, name: str, hint: int, least: int = 0) -> Any:
-        """A new symbol; no length of it is below `least`."""
+        """Return a new symbol, whose lengths are at least `least`."""
         return Size(symbol(name, least), hint, self)
 
     def ask(self, key: Any, left: Any, kind: str, right: Any, asker: str = "") -> bool:
-        """The answer to a question.
+        """Answer a question.
 
         Raises:
             UndecidedError: for a comparison after the recording that no rule of shapes makes.
@@ -126,7 +126,7 @@ class Guards:
 
 
 def _asker() -> str:
-    """Who asks, by the file of the function that does; one that checks or requires is a rule, too."""
+    """Return the asker, by the file of the asking function; a function that checks or requires is a rule, too."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename in (__file__, "<string>"):
         frame = frame.f_back
@@ -139,19 +139,19 @@ def _asker() -> str:
 
 
 class Symbolic:
-    """A number that is computed from symbols, with the operators of Python's numbers.
+    """A number computed from symbols, with the operators of Python's numbers.
 
     Attributes:
         hint: the number for the lengths of the example.
-        guards: of the recording that it belongs to.
+        guards: those of its recording.
     """
 
     hint: Any
     guards: Guards
-    _key: Any  # equal for numbers that are the same for all sizes
+    _key: Any  # equal for numbers equal for all sizes
 
     def __index__(self) -> Any:
-        if not _compared("==", self, self.hint):  # after the recording, where that is not known
+        if not _compared("==", self, self.hint):  # after the recording, for an unknown answer
             raise UndecidedError(f"{self} becomes a plain number")
         return self.hint
 
@@ -194,10 +194,10 @@ class Symbolic:
 
 
 class Size(Symbolic):
-    """An int that is computed from symbols; ``isinstance(n, int)`` holds, and C functions are given the hint.
+    """Symbolic integer: computed from symbols; ``isinstance(n, int)`` holds, and C functions get the hint.
 
     Attributes:
-        polynomial: how it is computed.
+        polynomial: its formula.
     """
 
     __class__ = property(lambda self: int)
@@ -217,7 +217,7 @@ class Size(Symbolic):
 
 
 class Real(Symbolic):
-    """A float that is computed from symbols: an operation on two numbers, symbolic or not."""
+    """Symbolic float: an operation on two numbers, symbolic or not."""
 
     __class__ = property(lambda self: float)
     __hash__ = Symbolic.__hash__
@@ -241,12 +241,12 @@ def _operators(kind: str, function: Callable[[str, Any, Any], Any]) -> tuple[Cal
 
 
 def _plainly(name: str) -> Callable[..., Any]:
-    """An operation of plain ints that has no polynomial."""
+    """Return an operation of plain ints that has no polynomial."""
     return lambda self, *others: getattr(self.__index__(), name)(*map(hint_of, others))
 
 
 def _computed(kind: str, left: Any, right: Any) -> Any:
-    """The result of an operation, with how it is computed."""
+    """Return the result of an operation with its formula."""
     hint = _COMPUTED[kind](hint_of(left), hint_of(right))
     guards = next(each.guards for each in (left, right) if is_symbolic(each))
     if kind == "**" and type(left) is Size and type(right) is int and 0 <= right <= 4:
@@ -276,7 +276,7 @@ def _is_beyond(number: Any) -> bool:
 
 
 def _compared(kind: str, left: Any, right: Any) -> bool:
-    """The outcome of a comparison: what holds for all sizes, or the answer to a question."""
+    """Return the outcome of a comparison, if it is the same for all sizes, or the answer to a question."""
     guards = next(each.guards for each in (left, right) if is_symbolic(each))
     if not isinstance(left, int) or not isinstance(right, int):
         if key_of(left) == key_of(right) or _is_beyond(left) or _is_beyond(right):
@@ -310,31 +310,31 @@ for _name in ("and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "r
 
 
 def is_symbolic(value: object) -> bool:
-    """Whether a number is computed from symbols."""
+    """Return whether a number is computed from symbols."""
     return issubclass(type(value), Symbolic)
 
 
 def is_int(value: object) -> bool:
-    """Whether a value is an int, and no bool; a symbolic one is."""
+    """Return whether a value is an int, plain or symbolic, and no bool."""
     return type(value) is int or type(value) is Size
 
 
 def hint_of(value: Any) -> Any:
-    """A number for the lengths of the example; a tuple of such numbers; anything else as it is."""
+    """Return the value of a number, or of each in a tuple, for the example's lengths; other values unchanged."""
     if type(value) is tuple:
         return tuple(map(hint_of, value))
     return value.hint if is_symbolic(value) else value
 
 
 def key_of(value: Any) -> Any:
-    """Equal for numbers that are the same for all sizes; of an int, its polynomial."""
+    """Return a key that is equal for numbers equal for all sizes; for an int, its polynomial."""
     if is_symbolic(value):
         return value._key
     return number(int(value)) if isinstance(value, int) else value
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two numbers, or tuples of them, are the same for all sizes; this asks nothing."""
+    """Return whether two numbers, or tuples of them, are equal for all sizes, without adding a question."""
     return bool(_structure(left) == _structure(right))
 
 
@@ -343,13 +343,13 @@ def _structure(value: Any) -> Any:
 
 
 def is_multiple(size: int, of: int) -> bool:
-    """Whether a length is a multiple of another one; a recording requires it of all lengths."""
+    """Return whether a length is a multiple of another one; a recording requires it of all lengths."""
     rest: Any = size % of
     return bool(rest.guards.ask(("==", rest._key), rest, "==", 0, "rest") if is_symbolic(rest) else rest == 0)
 
 
 def smaller(left: N, right: N) -> N:
-    """The smaller of two numbers, for all sizes."""
+    """Return the smaller of two numbers, for all sizes."""
     if type(left) is type(right) is int:
         return left if left < right else right
     found: N = _computed("min", left, right) if is_symbolic(left) or is_symbolic(right) else min(left, right)
@@ -357,7 +357,7 @@ def smaller(left: N, right: N) -> N:
 
 
 def larger(left: N, right: N) -> N:
-    """The larger of two numbers, for all sizes."""
+    """Return the larger of two numbers, for all sizes."""
     if type(left) is type(right) is int:
         return left if left > right else right
     found: N = _computed("max", left, right) if is_symbolic(left) or is_symbolic(right) else max(left, right)
@@ -365,7 +365,7 @@ def larger(left: N, right: N) -> N:
 
 
 def value_at(value: Any, sizes: Mapping[str, int]) -> Any:
-    """A number for other lengths, given by symbol."""
+    """Return the value of a number for other lengths, given by symbol."""
     if type(value) is Real:
         return _COMPUTED[value.kind](value_at(value.left, sizes), value_at(value.right, sizes))
     return value_of(value.polynomial, sizes) if type(value) is Size else value

@@ -1,7 +1,7 @@
-"""`Table`: rows of cells that are shown as aligned text and as HTML; `Tabular`, a result that is shown as such parts.
+"""`Table`, rows of cells shown as aligned text and as HTML; `Tabular`, a result shown as tables and text.
 
-Both forms are made of the same cells. A notebook shows the HTML: it has no colours of its own, so it follows the theme,
-and what is wider or longer than a screen scrolls in a box of its own.
+Both forms are made of the same cells. A notebook shows the HTML, which follows the notebook's theme; a table wider or
+longer than a screen scrolls in a box.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MOST_LINES = 60  # lines of text that a result shows without `print`; raising it
 HEIGHT = "66em"  # of a table, about 33 rows; raising it shows more rows before a table scrolls
 BOX = f"overflow:auto;max-width:100%;max-height:{HEIGHT};margin:0.3em 0"
 LINE = "overflow-wrap:anywhere;max-width:100%"
-LONG = 24  # letters of a cell that may be broken into lines; raising it lets shorter ones be broken narrower
+LONG = 24  # letters of a cell that may be broken into lines; raising it breaks shorter cells narrower
 NAME = "font-family:var(--jp-code-font-family,monospace)"
 
 
@@ -24,7 +24,7 @@ class Table:
 
     Attributes:
         template: a line of text with a place for each cell; ``>`` in a place puts numbers to the right, in HTML too.
-        rows: cells; a text in place of them is a heading across all columns.
+        rows: cells, or a text, which is a heading across all columns.
         head: the titles of the columns; empty for none.
         names: the columns of names and code, which HTML sets in a fixed width, by number.
 
@@ -69,10 +69,10 @@ class Table:
 
 
 class Tabular:
-    """A result that is shown as tables and lines of text: whole by `print` and in a notebook, else the first lines."""
+    """A result shown as tables and lines of text: whole by `print` and in a notebook, else the first lines."""
 
     def _parts(self) -> Iterable[Table | str]:
-        """The tables and lines, in order."""
+        """Return the tables and lines, in order."""
         raise NotImplementedError
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""`Tensor`, the one object that users hold, and what it remembers: its value, its view, its place on the tape.
+"""`Tensor`, the one object that users hold, and its state: its value, its view, its place on the tape.
 
-A tensor's value is an `ndarray` (eager), a graph `Node` (while a program is being recorded), or `Remote` (in a memory
-of a backend's own, and not yet asked for by Python); nothing else differs.
+A tensor's value is an `ndarray` (eager), a graph `Node` (while a program is being recorded), or `Remote` (in a
+backend's memory, and not yet read by Python); nothing else differs.
 Operators and methods (`+`, `.sum()`, `.reshape()`) are compositions of primitives and live in `minitorch.functional`,
 which installs them in the base class, `TensorMethods`; this file computes nothing.
 """
@@ -22,13 +22,13 @@ from .methods import TensorMethods
 
 
 class Remote:
-    """A value that lies outside of NumPy's arrays, and is fetched when it is read; a backend has a class of its own.
+    """A value outside NumPy's arrays, which is fetched when it is read; a backend has its own subclass.
 
-    NumPy takes it for nothing: an operation of eager mode that meets one fails, and is done again on what is fetched.
-    Its `dtype` is ours and not NumPy's, so no signature of arrays is equal to one with such a value in it.
+    NumPy does not accept it: an operation of eager mode on one fails, and is repeated on the fetched array. Its `dtype`
+    is a `DType` and not NumPy's, so no signature of arrays is equal to one that contains such a value.
 
     Attributes:
-        home: where and how it lies, as its backend says; a tensor whose value was fetched remembers it.
+        home: its place and layout, as described by its backend; a tensor whose value was fetched keeps it.
     """
 
     __slots__ = ("__weakref__", "_fetched", "dtype", "shape")
@@ -42,22 +42,22 @@ class Remote:
         self._fetched: np.ndarray[Any, Any] | None = None
 
     def copy(self) -> np.ndarray[Any, Any]:
-        """Return the value as an array with memory of its own."""
+        """Return the value as an array that owns its memory."""
         raise NotImplementedError
 
     @property
     def fetched(self) -> np.ndarray[Any, Any]:
-        """The same value as an array, copied at the first time; all that share the value share it."""
+        """The value as an array, copied once; all sharers of the value share it."""
         self._fetched = self.read()
         return self._fetched
 
     def read(self) -> np.ndarray[Any, Any]:
-        """Return the same to be read and not kept, so that the value stays where it is."""
+        """Return the value as an array for reading, without fetching it for good."""
         return self.copy() if self._fetched is None else self._fetched
 
     @property
     def is_fetched(self) -> bool:
-        """Whether there is an array of it: that may have been written to since."""
+        """Whether it was fetched: its array may have been written to since."""
         return self._fetched is not None
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
@@ -88,7 +88,7 @@ class Tensor(TensorMethods):
         "_version", "_view",
     )  # fmt: skip
 
-    # NumPy must leave `array + tensor` to us.
+    # NumPy must leave `array + tensor` to `Tensor`.
     __array_priority__ = 1000
 
     _value: Any  # np.ndarray | Node; a Spec where only shape and type were kept (see TapeEntry)
@@ -99,8 +99,8 @@ class Tensor(TensorMethods):
     _version: int
     _hooks: list[Any]  # unset until `register_hook` is called on a leaf
     _home: Any  # set when the value was fetched: the `home` of the `Remote`
-    _origin: Tensor  # set in what `share` gave: whose value it is
-    _layout: Any  # set in what stands for an argument in a trace: how that lies in memory (`interpreters.views`)
+    _origin: Tensor  # set by `share`: the tensor whose value this is
+    _layout: Any  # of a trace's stand-in for an argument: the argument's layout (`interpreters.views`)
 
     def __init__(self, value: TensorValue, requires_grad: bool = False) -> None:
         self._value = value
@@ -135,15 +135,15 @@ class Tensor(TensorMethods):
         return Spec(self.shape, self.dtype)
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return len(self._value.shape)
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return self.spec.size
 
     def element_size(self) -> int:
-        """Bytes per element."""
+        """Return bytes per element."""
         return self.dtype.itemsize
 
     @property
@@ -152,11 +152,11 @@ class Tensor(TensorMethods):
         return self.spec.nbytes
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length of one dimension."""
+        """Return the shape, or the length of one dimension."""
         return self.shape if dim is None else self.shape[dim]
 
     def is_floating_point(self) -> bool:
-        """Whether the element type is one of the floats."""
+        """Return whether the element type is one of the floats."""
         return self.dtype.is_floating_point
 
     def __len__(self) -> int:
@@ -217,12 +217,12 @@ class Tensor(TensorMethods):
 
 
 class View:
-    """How a tensor views another one's memory: `primitive` (a movement) applied to `base`.
+    """A tensor's view of another one's memory: `primitive` (a movement) applied to `base`.
 
-    Eager needs `root` alone, whose version counts the writes: NumPy's views share memory by themselves. A trace has no
+    Eager needs only `root`, whose version counts the writes: NumPy's views share memory by themselves. A trace has no
     memory to share, so it keeps the recipe: `stamp` is the root's node when the view was made, and a view whose root
-    was written since is made again (see `Staging.node_of`). `layout` is an array that lies in memory as the view would,
-    once somebody asked whether the view can be reshaped in place.
+    was written since is made again (see `Staging.node_of`). `layout` is an array with the view's strides, made when
+    the trace first checks whether the view can be reshaped in place.
     """
 
     __slots__ = ("base", "layout", "params", "primitive", "root", "stamp")
@@ -236,7 +236,7 @@ class View:
         self.layout: np.ndarray[Any, Any] | None = None
 
     def again(self) -> View:
-        """The same recipe for another tensor, which is brought up to date by itself."""
+        """Return the same recipe for another tensor, which is updated separately."""
         other = View(self.base, self.primitive, self.params, self.stamp)
         other.layout = self.layout
         return other
@@ -246,15 +246,15 @@ _serial = itertools.count()
 
 
 def next_serial() -> int:
-    """A number that is larger than those of all entries so far, and smaller than those of all later ones."""
+    """Return a number that is larger than those of all entries so far, and smaller than those of all later ones."""
     return next(_serial)
 
 
 class TapeEntry:
-    """One recorded operation: what was applied to what, and the values that its gradient reads.
+    """One recorded operation: its primitive, its inputs, and the values that its gradient reads.
 
     Inputs and output that the gradient does not read are kept as *ghosts*: tensors whose value is only a `Spec`, so
-    that the tape holds no memory that it does not need. Entries point to the entries they depend on and never back, so
+    that the tape holds no unneeded memory. Entries point to the entries they depend on and never back, so
     dropping the last tensor frees the whole tape at once, without the garbage collector.
 
     Attributes:
@@ -265,8 +265,8 @@ class TapeEntry:
         versions: the saved inputs' versions when they were saved, to notice a later overwrite.
         output_version: likewise for the output, if it is saved.
         hooks: functions called with the gradient of the output, if any were registered.
-        retain: called with it after them, to keep it.
-        recompute: gives the entry the values that it has not kept, if any (see `minitorch.autograd.recompute`).
+        retain: called with that gradient after the hooks, to keep it.
+        recompute: restores the values that the entry has dropped, if any (see `minitorch.autograd.recompute`).
     """
 
     __slots__ = (
@@ -299,7 +299,7 @@ class TapeEntry:
 
 
 def fetched(tensor: Tensor) -> Any:
-    """Return the value of a tensor; one that lies elsewhere is an array from now on."""
+    """Return the value of a tensor; a remote one becomes an array."""
     value = tensor._value
     if isinstance(value, Remote):
         tensor._home = value.home
@@ -308,13 +308,13 @@ def fetched(tensor: Tensor) -> Any:
 
 
 def readable(tensor: Tensor) -> Any:
-    """Return the value of a tensor to be read now; one that lies elsewhere stays there."""
+    """Return the value of a tensor to be read now; a remote one stays remote."""
     value = tensor._value
     return value.read() if isinstance(value, Remote) else value
 
 
 def note_write(tensor: Tensor) -> None:
-    """Count an in-place write, so that `backward` notices that a value it needs is gone."""
+    """Count an in-place write, so that `backward` notices an overwritten value."""
     root = tensor if tensor._view is None else tensor._view.root
     root._version += 1
     if root._entry is not None and root._entry.inputs is not None:
@@ -322,21 +322,21 @@ def note_write(tensor: Tensor) -> None:
 
 
 def forget_writes(tensor: Tensor, version: int) -> None:
-    """Go back to an earlier version: the writes since were written down, and nothing was carried out."""
+    """Restore an earlier version: the writes since were recorded, and not carried out."""
     if tensor._entry is not None and tensor._entry.inputs is not None:
         tensor._entry.output._version -= tensor._version - version
     tensor._version = version
 
 
 def share(tensor: Tensor) -> Tensor:
-    """Another tensor with the same value and no history; to be used at once, not kept."""
+    """Return another tensor with the same value and no history; to be used at once, not kept."""
     twin = twin_of(tensor)
-    twin._origin = tensor  # a recording that meets it takes it for that tensor
+    twin._origin = tensor  # a recording treats it as that tensor
     return twin
 
 
 def twin_of(tensor: Tensor) -> Tensor:
-    """Another tensor with the same value and no history, and without a hold on the tensor."""
+    """Return another tensor with the same value and no history, and without a hold on the tensor."""
     twin = Tensor(tensor._value)
     if tensor._view is not None:
         twin._view = tensor._view.again()
@@ -344,7 +344,7 @@ def twin_of(tensor: Tensor) -> Tensor:
 
 
 def ghost(tensor: Tensor) -> Tensor:
-    """A tensor that keeps the history, shape and type of another one, but not its value.
+    """Return a tensor with the history, shape and type of another one, but not its value.
 
     A leaf that needs a gradient is its own ghost: `backward` has to find it.
     """

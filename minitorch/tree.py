@@ -1,8 +1,8 @@
 """Nested structures (pytrees): containers and dataclasses, flattened into leaves and unflattened.
 
-What is not a container is a leaf. A `Structure` is what remains without the leaves; it is hashable, so that `jit` can
-tell by it whether two calls are alike. A container that occurs twice is noted once, so that sharing is kept. `_ROWS` is
-the table of the kinds of containers.
+Any value but a container is a leaf. A `Structure` is the container without its leaves; it is hashable, so that `jit`
+can compare two calls by it. A container that occurs twice is noted once, so that sharing is kept. `_ROWS` is the table
+of the kinds of containers.
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ class Row(NamedTuple):
 
     Attributes:
         take: gives the keys, the items, and further facts.
-        make: makes an empty one of a class; None for kinds that cannot be changed.
-        fill: replaces the content, given the keys, the items and the facts; of kinds that cannot be changed, makes one
-            of a class.
+        make: makes an empty one of a class; None for immutable kinds.
+        fill: replaces the content, given the keys, the items and the facts; for immutable kinds, makes one of a class.
     """
 
     take: Callable[[Any], tuple[Built, Iterable[Any], Built]]
@@ -62,7 +61,7 @@ class Row(NamedTuple):
 
 
 def exact(key: Any) -> Any:
-    """A plain value such that values of other types or signs are not equal to it."""
+    """Return a key for a plain value that differs from those of other types or signs."""
     if type(key) is tuple:
         return tuple([exact(item) for item in key])
     return type(key), repr(key) if isinstance(key, (float, complex)) else key
@@ -90,7 +89,7 @@ def _fill_set(target: Any, keys: Built, items: list[Any], facts: Built) -> None:
     set.update(target, items)
 
 
-_ROWS: dict[type, Row] = {  # the first that is a base of a value's class
+_ROWS: dict[type, Row] = {  # the first base of a value's class counts
     tuple: Row(lambda value: ((), value, ()), None, lambda kind, keys, items, facts: tuple.__new__(kind, items)),
     frozenset: Row(lambda value: ((), value, ()), None, lambda kind, keys, items, facts: kind(items)),
     list: Row(
@@ -117,8 +116,8 @@ _ROWS: dict[type, Row] = {  # the first that is a base of a value's class
 }
 _OBJECT = Row(lambda value: ((), (), ()), object.__new__, lambda target, keys, items, facts: None)
 _EXACT = frozenset(_ROWS) - {types.SimpleNamespace}
-_IN_C = types.GetSetDescriptorType, types.MemberDescriptorType  # what the interpreter makes, or a class in C
-_ITERATORS: dict[type, Callable[[list[Any]], Any]] = {  # used up when they are taken apart
+_IN_C = types.GetSetDescriptorType, types.MemberDescriptorType  # made by the interpreter, or by a class in C
+_ITERATORS: dict[type, Callable[[list[Any]], Any]] = {  # used up when flattened
     **dict.fromkeys((map, filter, zip, enumerate, reversed, type(iter([])), type(iter(())), type(iter({}))), iter),
     types.GeneratorType: lambda items: (item for item in items),
     type({}.keys()): lambda items: dict.fromkeys(items).keys(),
@@ -129,7 +128,7 @@ _ITERATORS: dict[type, Callable[[list[Any]], Any]] = {  # used up when they are 
 
 @functools.lru_cache(maxsize=4096)
 def row_of(kind: Any, objects: bool = False) -> Row | None:
-    """The row of a class, if its instances are containers.
+    """Return the row of a class, if its instances are containers.
 
     Args:
         objects: whether plain objects of the user's classes count.
@@ -148,7 +147,7 @@ def row_of(kind: Any, objects: bool = False) -> Row | None:
 
 @functools.lru_cache(maxsize=4096)
 def _slots(kind: Any) -> dict[str, Any]:
-    """The descriptors of a class's slots, by the names that attributes have there: `_A__x` for `__x` of a class `A`."""
+    """Return the descriptors of a class's slots by attribute name: `_A__x` for `__x` of a class `A`."""
     slotted = [vars(ancestor) for ancestor in kind.__mro__ if "__slots__" in vars(ancestor)]
     return {
         name: slot
@@ -159,14 +158,14 @@ def _slots(kind: Any) -> dict[str, Any]:
 
 
 def _own(value: Any) -> dict[str, Any]:
-    """The dict of an object's attributes, also where its class answers for `__dict__` itself."""
+    """Return the dict of an object's attributes, even if its class overrides `__dict__`."""
     spaces = (vars(ancestor).get("__dict__") for ancestor in type(value).__mro__)
     space = next((each for each in spaces if isinstance(each, _IN_C)), None)
     return {} if space is None else space.__get__(value)
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """What an object holds, by name: slots, then the others. No code of its class runs: no property, no `__getattr__`.
+    """Return an object's attributes by name, slots first. No code of its class runs: no property, no `__getattr__`.
 
     Example:
         >>> class Lazy:
@@ -184,21 +183,21 @@ def attributes(value: Any) -> dict[str, Any]:
         return {}
     found = {}
     for name, slot in _slots(kind).items():
-        with contextlib.suppress(AttributeError):  # an empty one
+        with contextlib.suppress(AttributeError):  # an empty slot
             found[name] = slot.__get__(value)
     return {**found, **_own(value)}
 
 
 class Parts:
-    """Values that are taken apart one after the other.
+    """The flattening of values, one after the other.
 
     Args:
-        is_inside: whether a container or another object is taken apart; by default all containers are.
-        items: gives the items of an iterator, which is taken apart then.
+        is_inside: whether to flatten a container or another object; by default, all containers.
+        items: returns the items of an iterator, which is then flattened.
 
     Attributes:
         leaves: from left to right.
-        containers: those that can be changed, in the order in which they were met.
+        containers: the mutable ones, in the order of their occurrence.
     """
 
     def __init__(
@@ -210,12 +209,12 @@ class Parts:
         self._known: dict[int, int] = {}
 
     def note(self, container: Any) -> None:
-        """A container that is known: it occurs again wherever it is met."""
+        """Note a container, so that later occurrences refer to it."""
         self._known[id(container)] = len(self.containers)
         self.containers.append(container)
 
     def add(self, value: Any) -> Structure:
-        """The structure of a value."""
+        """Return the structure of a value."""
         kind: Any = type(value)
         row = row_of(kind, self._is_inside is not None)
         if row is None:
@@ -233,7 +232,7 @@ class Parts:
         return self.content(value, row)
 
     def content(self, value: Any, row: Row | None = None) -> Structure:
-        """The structure of a container, also if it is known."""
+        """Return the structure of a container, also if it is known."""
         kind: Any = type(value)
         row = row or row_of(kind, self._is_inside is not None)
         assert row is not None
@@ -244,11 +243,11 @@ class Parts:
 
 
 class Whole:
-    """Structures that are put together one after the other: the inverse of `Parts`.
+    """The unflattening of structures, one after the other: the inverse of `Parts`.
 
     Args:
-        leaves: of all of them.
-        containers: those that are known.
+        leaves: of all structures.
+        containers: the known ones.
     """
 
     def __init__(self, leaves: Iterable[Any], containers: Iterable[Any] = ()) -> None:
@@ -256,7 +255,7 @@ class Whole:
         self.containers = list(containers)
 
     def build(self, structure: Structure) -> Any:
-        """The next value."""
+        """Build the next value."""
         kind = structure.kind
         if kind is None:
             return next(self._leaves)
@@ -291,7 +290,7 @@ class Whole:
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
-    """The leaves from left to right, and the structure that holds them.
+    """Return the leaves from left to right, and the structure that holds them.
 
     Example:
         >>> leaves, structure = flatten({"a": 1, "b": (2, [3])})
@@ -304,12 +303,12 @@ def flatten(value: Any) -> tuple[list[Any], Structure]:
 
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
-    """The inverse of `flatten`, with other leaves."""
+    """Rebuild the container of a structure with other leaves: the inverse of `flatten`."""
     return Whole(leaves).build(structure)
 
 
 def paths(structure: Structure, prefix: str) -> list[str]:
-    """A name for each leaf, as one would write it: ``batch['x'][0]``.
+    """Return a name for each leaf, as written in Python: ``batch['x'][0]``.
 
     Example:
         >>> paths(flatten({"a": 1, "b": (2, 3)})[1], "batch")
