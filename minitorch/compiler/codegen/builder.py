@@ -24,7 +24,7 @@ def is_known_mask(value: Any) -> bool:
 
 
 class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
-    """An instruction builder for a target.
+    """A builder of instructions for a target.
 
     Args:
         block: the basic block that they are added to.

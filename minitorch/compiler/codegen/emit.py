@@ -52,7 +52,7 @@ def emit(parts: Sequence[Scheduled], target: Target, once: bool = False) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """A nest's function, and how it is called.
+    """A nest's function, with the arguments of its calls.
 
     Attributes:
         function: of the nest.

@@ -1,4 +1,4 @@
-"""A listing in assembly language, read: the natural loops of its control-flow graph that contain no other loop.
+"""The innermost loops of an assembly listing: natural loops of its control-flow graph that contain no other loop.
 
 A back edge leads from a block to one that is still being visited by a depth-first search; the natural loop of that edge
 is all that reaches its tail without passing its head (Aho, Lam, Sethi and Ullman, "Compilers", 2006, section 9.6).

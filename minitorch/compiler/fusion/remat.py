@@ -149,7 +149,7 @@ class _Read:
 
 
 class _Kernels:
-    """The reads of each root, and the kernel of each; a value that is not stored is taken out."""
+    """The reads and the kernel of each root; a value that is not stored is taken out."""
 
     def __init__(self, graph: Graph, decided: Decisions, target: Target) -> None:
         self.target = target

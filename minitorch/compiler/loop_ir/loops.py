@@ -48,7 +48,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Write:
-    """Write an element of a buffer."""
+    """A store to an element of a buffer."""
 
     buffer: int
     index: Index
@@ -57,7 +57,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Keep:
-    """Write an element of a scratch row."""
+    """A store to an element of a scratch row."""
 
     slot: int
     index: Index

@@ -1,4 +1,4 @@
-"""Range analysis of integers, of the simplest kind: whether a value fits into a narrower type than its own.
+"""Range analysis of integers, in its simplest form: whether a value fits into a narrower type than its own.
 
 The factors of a product of small integers are cast to the type of the sum. Packed, they should be small again.
 """

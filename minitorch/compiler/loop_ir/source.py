@@ -57,7 +57,7 @@ def scalar_type(dtype: DType) -> str:
 
 
 class _Printer:
-    """Prints procedures.
+    """Printer of procedures.
 
     Args:
         names: of the buffers.

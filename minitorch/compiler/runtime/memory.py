@@ -68,7 +68,7 @@ class Block:
 
 
 class _Lease(np.ndarray[Any, Any]):
-    """The base of a lent array: when its last view is freed, so is this, and the block returns to the pool.
+    """The base of a lent array: it is freed with the last view of it, and the block returns to the pool.
 
     A finaliser may run anywhere. Were this one Python code, an interrupt could come in it, and would be printed and
     lost, as no caller could catch it; and it could wait for a lock that its own thread holds. So it is a call of C
@@ -80,7 +80,7 @@ class _Lease(np.ndarray[Any, Any]):
 
 
 class Pool:
-    """Blocks of memory, kept for use again when they come back.
+    """Blocks of memory, kept for reuse when they are given back.
 
     No thread waits for another, and no lock has to survive a fork: each step is one operation of a deque or a
     dictionary, which is atomic in Python.
@@ -167,7 +167,7 @@ GUARD = 4096  # bytes before and after a guarded array; raising it detects write
 
 
 class Guards:
-    """Allocates arrays filled with NaN, or -1, between guard zones of the same bytes.
+    """Allocator of arrays filled with NaN, or -1, between guard zones of the same bytes.
 
     So elements that are not written show, and so do reads beyond an end; writes beyond an end are found by `broken`.
     Other new memory may have the right numbers in it, if the same was computed before.

@@ -116,7 +116,7 @@ class Access:
 
 
 class KernelRun:
-    """KernelRun of machine code that run one after another on the caller's thread: one native call."""
+    """A run of machine-code kernels, one after another on the caller's thread: one native call."""
 
     def __init__(self, kernels: Sequence[tuple[Kernel, int]]) -> None:
         self.kernels = [kernel for kernel, _ in kernels]

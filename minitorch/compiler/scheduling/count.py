@@ -75,7 +75,7 @@ def _packed(array: Local, elements: int, fills: int = 0) -> Packed:
 
 
 class _Variables:
-    """On which loop variables expressions and indices depend; each expression is looked at once."""
+    """The loop variables that expressions and indices depend on, memoised."""
 
     def __init__(self) -> None:
         self._known: dict[Expression, frozenset[Variable]] = {}
@@ -138,7 +138,7 @@ def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Operations:
-    """The elements that something is done with, by kind.
+    """The elements that operations are carried out on, by kind.
 
     Attributes:
         arithmetic: in one or several operations, each counted; comparisons included.

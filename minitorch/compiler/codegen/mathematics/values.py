@@ -1,4 +1,4 @@
-"""Arithmetic on values of LLVM: formulas that read like formulas and emit instructions.
+"""Arithmetic on LLVM values: operators that emit instructions.
 
 A `Value` wraps one ``float``, ``double``, vector of these, or the integers and truth values that belong to them. Its
 operators emit instructions, so that a formula is written once for scalars and vectors, and a table per width holds what

@@ -22,7 +22,7 @@ MOST_SHORT = 1 << 30  # numbers whose sums and differences fit into 32 bits
 
 
 class Conditions:
-    """Whether indices are within bounds.
+    """Emitter of tests whether indices are within bounds.
 
     Args:
         scopes: the open ones.

@@ -1,4 +1,4 @@
-"""The emitter of procedures: control flow, that is loops in the way that each says, and guards."""
+"""The emitter of procedures: control flow (loops, each in its kind, and guards)."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from .stores import Stores
 
 
 class Emitter:
-    """Emits one procedure into a function ``void (ptr buffers, ptr trouble, i64 begin, i64 end)``.
+    """Emitter of one procedure as a function ``void (ptr buffers, ptr trouble, i64 begin, i64 end)``.
 
     Args:
         procedure: its statements.
-        function: what they are emitted into.
+        function: the function that they are emitted into.
         target: the machine that it is made for.
         arrays: local arrays whose addresses are given behind those of the buffers.
     """

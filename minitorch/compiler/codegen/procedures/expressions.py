@@ -1,6 +1,6 @@
 """The values of expressions: one number, or one per lane.
 
-Integers that depend on loops alone that are written out are known as the code is made (constant propagation).
+Integers that depend only on unrolled loops are known when the code is made (constant propagation).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .scopes import Scopes
 
 
 class Expressions:
-    """Computes expressions.
+    """Emitter of expressions.
 
     Args:
         scopes: the open ones.

@@ -28,7 +28,7 @@ Element = Load | Read
 
 
 class Groups:
-    """Emits sums of products as instructions.
+    """Emitter of sums of products as dot-product instructions.
 
     Args:
         scopes: the open ones.

@@ -1,4 +1,4 @@
-"""Memory: the addresses of elements, and how they are loaded and stored without touching memory that is not there."""
+"""Memory: the addresses of elements, and loads and stores that touch no memory outside arrays."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class Memory:
     def _in_any_lane(self, array: int | Local, index: Index, inside: Inside) -> Inside:
         """Return conditions without which others hold in no lane, if the element may then be far from the array.
 
-        To look for memory that is on no page takes a processor long, even if all lanes are left out.
+        An access to an unmapped page is slow, even if all lanes are left out.
         """
         assert self.scopes.lane is not None
         found, (low, high) = ALWAYS, index.bounds

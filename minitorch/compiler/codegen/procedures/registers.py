@@ -13,7 +13,7 @@ from .scopes import Scopes
 
 
 class Registers:
-    """The value of each register where code is emitted.
+    """The current value of each register during emission.
 
     Args:
         scopes: the open ones.

@@ -22,7 +22,7 @@ from .scopes import Scopes
 
 
 class Stores:
-    """Writes elements.
+    """Emitter of stores.
 
     Args:
         scopes: the open ones.

@@ -148,7 +148,7 @@ class Attention:
 
 
 class _Unknown(Exception):  # noqa: N818
-    """The nest has another form."""
+    """Raised for a nest of another form."""
 
 
 def _check(holds: object) -> None:

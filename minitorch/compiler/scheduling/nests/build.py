@@ -33,7 +33,7 @@ MOST_SCRATCH = 1 << 20  # bytes of a scratch row: it should stay in a cache that
 
 @dataclass
 class _Place:
-    """Where a member is in the nest."""
+    """The place of a member in the nest."""
 
     member: Member
     at: At  # the loop variables of its space
@@ -48,7 +48,7 @@ class _Place:
 
 
 class _Builder:
-    """Builds the nest of one group. `stored` are the roots that have to end in memory."""
+    """Builder of one group's nest. `stored` are the roots that have to end in memory."""
 
     def __init__(
         self,

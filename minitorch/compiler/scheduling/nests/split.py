@@ -109,7 +109,7 @@ def wide(statement: Reduce) -> DType:
 
 
 class _Splitter:
-    """Cuts one nest."""
+    """A nest being cut into parts."""
 
     def __init__(self, nest: Nest, sums: list[Reduce], chunk: int, buffers: int) -> None:
         self.nest = nest

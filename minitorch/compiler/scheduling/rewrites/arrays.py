@@ -1,4 +1,4 @@
-"""Rewrites of the arrays that a kernel has for itself: one element per iteration, in registers, beyond a guard."""
+"""Rewrites of a kernel's local arrays: one element per iteration, in registers, beyond a guard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites of how memory is accessed: software prefetch, non-temporal stores, and vectors that begin where lines do.
+"""Rewrites of memory accesses: software prefetch, non-temporal stores, and vectors that begin where lines do.
 
 The processor foresees rows that lie one after another, but not those whose place is data (Callahan, Kennedy and
 Porterfield, "Software prefetching", 1991). An ordinary store reads a line of memory before it writes to it; a

@@ -158,7 +158,7 @@ class _Sum:
 
 
 class _Online:
-    """Puts loops together."""
+    """The joining of loops into an online softmax."""
 
     def __init__(self, arrays: list[Local], what: str) -> None:
         self.what = what

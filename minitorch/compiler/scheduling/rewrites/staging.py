@@ -1,4 +1,4 @@
-"""Rewrites that keep a part of an argument in an array of the kernel's own, in the order in which it is used.
+"""Rewrites that keep a part of an argument in a local array, in the order in which it is used.
 
 This is `stage_mem` in Exo; `cache_read` and `cache_write` in TVM.
 """

@@ -50,7 +50,7 @@ KNOWING: dict[Callable[..., Schedule | None], tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A nest of a kernel, and the way in which it runs.
+    """A nest of a kernel, and its schedule.
 
     Attributes:
         nest: the loop nest, with indices relative to each buffer's first element in use.
