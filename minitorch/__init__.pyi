@@ -258,246 +258,246 @@ nan: builtins.float
 pi: builtins.float
 
 def fliplr(input: Tensor) -> Tensor:
-    """The columns in reverse order."""
+    """Return the columns in reverse order."""
 
 def flipud(input: Tensor) -> Tensor:
-    """The rows in reverse order."""
+    """Return the rows in reverse order."""
 
 def tril(input: Tensor, diagonal: builtins.int = 0) -> Tensor:
-    """The matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
+    """Return the matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
 
 def triu(input: Tensor, diagonal: builtins.int = 0) -> Tensor:
-    """The matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
+    """Return the matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
 
 def bitwise_and(input: Operand, other: Operand) -> Tensor:
-    """The bits that both operands have, element by element."""
+    """Return the bits that both operands have, element by element."""
 
 def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
-    """The first times 2 to the power of the second, element by element."""
+    """Return the first times 2 to the power of the second, element by element."""
 
 def bitwise_or(input: Operand, other: Operand) -> Tensor:
-    """The bits that one of the operands has, element by element."""
+    """Return the bits that one of the operands has, element by element."""
 
 def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
-    """The first divided by 2 to the power of the second, rounded down, element by element."""
+    """Return the first divided by 2 to the power of the second, rounded down, element by element."""
 
 def bitwise_xor(input: Operand, other: Operand) -> Tensor:
-    """The bits that only one of them has, element by element."""
+    """Return the bits that only one of them has, element by element."""
 
 def eq(input: Operand, other: Operand) -> Tensor:
-    """Whether the operands are equal; NaN equals nothing, element by element."""
+    """Return whether the operands are equal; NaN equals nothing, element by element."""
 
 def ge(input: Operand, other: Operand) -> Tensor:
-    """Whether the first is not smaller, element by element."""
+    """Return whether the first is not smaller, element by element."""
 
 def greater(input: Operand, other: Operand) -> Tensor:
-    """Whether the first is larger, element by element."""
+    """Return whether the first is larger, element by element."""
 
 def greater_equal(input: Operand, other: Operand) -> Tensor:
-    """Whether the first is not smaller, element by element."""
+    """Return whether the first is not smaller, element by element."""
 
 def gt(input: Operand, other: Operand) -> Tensor:
-    """Whether the first is larger, element by element."""
+    """Return whether the first is larger, element by element."""
 
 def le(input: Operand, other: Operand) -> Tensor:
-    """Whether the first is not larger, element by element."""
+    """Return whether the first is not larger, element by element."""
 
 def less(input: Operand, other: Operand) -> Tensor:
-    """Whether the first is smaller, element by element."""
+    """Return whether the first is smaller, element by element."""
 
 def less_equal(input: Operand, other: Operand) -> Tensor:
-    """Whether the first is not larger, element by element."""
+    """Return whether the first is not larger, element by element."""
 
 def logical_and(input: Operand, other: Operand) -> Tensor:
-    """Whether both are other than 0, element by element."""
+    """Return whether both are other than 0, element by element."""
 
 def logical_or(input: Operand, other: Operand) -> Tensor:
-    """Whether one is other than 0, element by element."""
+    """Return whether one is other than 0, element by element."""
 
 def logical_xor(input: Operand, other: Operand) -> Tensor:
-    """Whether only one is other than 0, element by element."""
+    """Return whether only one is other than 0, element by element."""
 
 def lt(input: Operand, other: Operand) -> Tensor:
-    """Whether the first is smaller, element by element."""
+    """Return whether the first is smaller, element by element."""
 
 def ne(input: Operand, other: Operand) -> Tensor:
-    """Whether they differ, element by element."""
+    """Return whether they differ, element by element."""
 
 def not_equal(input: Operand, other: Operand) -> Tensor:
-    """Whether they differ, element by element."""
+    """Return whether they differ, element by element."""
 
 def empty(
     *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor to be written (it holds zeros), float32 unless `dtype` says otherwise."""
+    """Return a tensor to be written (it holds zeros), float32 unless `dtype` says otherwise."""
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
-    """A tensor to be written (it holds zeros), with the shape and type of another one."""
+    """Return a tensor to be written (it holds zeros), with the shape and type of another one."""
 
 def ones(
     *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor of ones, float32 unless `dtype` says otherwise."""
+    """Return a tensor of ones, float32 unless `dtype` says otherwise."""
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
-    """A tensor of ones, with the shape and type of another one."""
+    """Return a tensor of ones, with the shape and type of another one."""
 
 def zeros(
     *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor of zeros, float32 unless `dtype` says otherwise."""
+    """Return a tensor of zeros, float32 unless `dtype` says otherwise."""
 
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
-    """A tensor of zeros, with the shape and type of another one."""
+    """Return a tensor of zeros, with the shape and type of another one."""
 
 def abs(input: Tensor) -> Tensor:
-    """The absolute value, for each element. The type stays."""
+    """Return the absolute value, for each element. The type stays."""
 
 def absolute(input: Tensor) -> Tensor:
-    """The absolute value, for each element. The type stays."""
+    """Return the absolute value, for each element. The type stays."""
 
 def acos(input: Tensor) -> Tensor:
-    """The angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+    """Return the angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
 
 def acosh(input: Tensor) -> Tensor:
-    """The number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
+    """Return the number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
 
 def arccos(input: Tensor) -> Tensor:
-    """The angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+    """Return the angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
 
 def arccosh(input: Tensor) -> Tensor:
-    """The number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
+    """Return the number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
 
 def arcsin(input: Tensor) -> Tensor:
-    """The angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+    """Return the angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
 
 def arcsinh(input: Tensor) -> Tensor:
-    """The number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
+    """Return the number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
 
 def arctan(input: Tensor) -> Tensor:
-    """The angle whose tangent is x, for each element. Integers are converted to float32 first."""
+    """Return the angle whose tangent is x, for each element. Integers are converted to float32 first."""
 
 def arctanh(input: Tensor) -> Tensor:
-    """The number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+    """Return the number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
 
 def asin(input: Tensor) -> Tensor:
-    """The angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+    """Return the angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
 
 def asinh(input: Tensor) -> Tensor:
-    """The number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
+    """Return the number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
 
 def atan(input: Tensor) -> Tensor:
-    """The angle whose tangent is x, for each element. Integers are converted to float32 first."""
+    """Return the angle whose tangent is x, for each element. Integers are converted to float32 first."""
 
 def atanh(input: Tensor) -> Tensor:
-    """The number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+    """Return the number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
 
 def ceil(input: Tensor) -> Tensor:
-    """The smallest whole number not below x, for each element. Integers stay as they are."""
+    """Return the smallest whole number not below x, for each element. Integers stay as they are."""
 
 def cos(input: Tensor) -> Tensor:
-    """The cosine of x radians, for each element. Integers are converted to float32 first."""
+    """Return the cosine of x radians, for each element. Integers are converted to float32 first."""
 
 def cosh(input: Tensor) -> Tensor:
-    """The hyperbolic cosine, for each element. Integers are converted to float32 first."""
+    """Return the hyperbolic cosine, for each element. Integers are converted to float32 first."""
 
 def deg2rad(input: Tensor) -> Tensor:
-    """Degrees as radians, for each element. Integers are converted to float32 first."""
+    """Return degrees as radians, for each element. Integers are converted to float32 first."""
 
 def erf(input: Tensor) -> Tensor:
-    """The error function, for each element. Integers are converted to float32 first."""
+    """Return the error function, for each element. Integers are converted to float32 first."""
 
 def erfc(input: Tensor) -> Tensor:
-    """1 - erf(x), exact also for large x, for each element. Integers are converted to float32 first."""
+    """Return 1 - erf(x), exact also for large x, for each element. Integers are converted to float32 first."""
 
 def exp(input: Tensor) -> Tensor:
-    """E to the power x, for each element. Integers are converted to float32 first."""
+    """Return e to the power x, for each element. Integers are converted to float32 first."""
 
 def exp2(input: Tensor) -> Tensor:
-    """2 to the power x, for each element. Integers are converted to float32 first."""
+    """Return 2 to the power x, for each element. Integers are converted to float32 first."""
 
 def expm1(input: Tensor) -> Tensor:
-    """Exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
+    """Return exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
 
 def fix(input: Tensor) -> Tensor:
-    """X without its fraction, for each element. Integers stay as they are."""
+    """Return x without its fraction, for each element. Integers stay as they are."""
 
 def floor(input: Tensor) -> Tensor:
-    """The largest whole number not above x, for each element. Integers stay as they are."""
+    """Return the largest whole number not above x, for each element. Integers stay as they are."""
 
 def frac(input: Tensor) -> Tensor:
-    """The fraction of x, with its sign, for each element. The type stays."""
+    """Return the fraction of x, with its sign, for each element. The type stays."""
 
 def log(input: Tensor) -> Tensor:
-    """The natural logarithm, for each element. Integers are converted to float32 first."""
+    """Return the natural logarithm, for each element. Integers are converted to float32 first."""
 
 def log1p(input: Tensor) -> Tensor:
-    """Log(1 + x), exact near 0, for each element. Integers are converted to float32 first."""
+    """Return log(1 + x), exact near 0, for each element. Integers are converted to float32 first."""
 
 def log2(input: Tensor) -> Tensor:
-    """The logarithm to base 2, for each element. Integers are converted to float32 first."""
+    """Return the logarithm to base 2, for each element. Integers are converted to float32 first."""
 
 def log10(input: Tensor) -> Tensor:
-    """The logarithm to base 10, for each element. Integers are converted to float32 first."""
+    """Return the logarithm to base 10, for each element. Integers are converted to float32 first."""
 
 def neg(input: Tensor) -> Tensor:
-    """Minus x, for each element. The type stays."""
+    """Return minus x, for each element. The type stays."""
 
 def negative(input: Tensor) -> Tensor:
-    """Minus x, for each element. The type stays."""
+    """Return minus x, for each element. The type stays."""
 
 def rad2deg(input: Tensor) -> Tensor:
-    """Radians as degrees, for each element. Integers are converted to float32 first."""
+    """Return radians as degrees, for each element. Integers are converted to float32 first."""
 
 def reciprocal(input: Tensor) -> Tensor:
-    """1 / x, for each element. Integers are converted to float32 first."""
+    """Return 1 / x, for each element. Integers are converted to float32 first."""
 
 def rsqrt(input: Tensor) -> Tensor:
-    """1 / sqrt(x), for each element. Integers are converted to float32 first."""
+    """Return 1 / sqrt(x), for each element. Integers are converted to float32 first."""
 
 def sgn(input: Tensor) -> Tensor:
-    """1, 0 or -1; 0 for NaN, for each element. The type stays."""
+    """Return 1, 0 or -1; 0 for NaN, for each element. The type stays."""
 
 def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)), for each element. Integers are converted to float32 first."""
+    """Return 1 / (1 + exp(-x)), for each element. Integers are converted to float32 first."""
 
 def sign(input: Tensor) -> Tensor:
-    """1, 0 or -1; 0 for NaN, for each element. The type stays."""
+    """Return 1, 0 or -1; 0 for NaN, for each element. The type stays."""
 
 def signbit(input: Tensor) -> Tensor:
-    """Whether the sign bit is set, also of -0.0, for each element. The type stays."""
+    """Return whether the sign bit is set, also of -0.0, for each element. The type stays."""
 
 def sin(input: Tensor) -> Tensor:
-    """The sine of x radians, for each element. Integers are converted to float32 first."""
+    """Return the sine of x radians, for each element. Integers are converted to float32 first."""
 
 def sinh(input: Tensor) -> Tensor:
-    """The hyperbolic sine, for each element. Integers are converted to float32 first."""
+    """Return the hyperbolic sine, for each element. Integers are converted to float32 first."""
 
 def sqrt(input: Tensor) -> Tensor:
-    """The square root, NaN below 0, for each element. Integers are converted to float32 first."""
+    """Return the square root, NaN below 0, for each element. Integers are converted to float32 first."""
 
 def square(input: Tensor) -> Tensor:
-    """X * x, for each element. The type stays."""
+    """Return x * x, for each element. The type stays."""
 
 def tan(input: Tensor) -> Tensor:
-    """The tangent of x radians, for each element. Integers are converted to float32 first."""
+    """Return the tangent of x radians, for each element. Integers are converted to float32 first."""
 
 def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent, for each element. Integers are converted to float32 first."""
+    """Return the hyperbolic tangent, for each element. Integers are converted to float32 first."""
 
 def trunc(input: Tensor) -> Tensor:
-    """X without its fraction, for each element. Integers stay as they are."""
+    """Return x without its fraction, for each element. Integers stay as they are."""
 
 default_generator: Generator
 
 def atleast_1d(*tensors: Any) -> Any:
-    """The tensor with dimensions of length 1 added up to 1; a tuple for several."""
+    """Add dimensions of length 1 up to 1; return a tuple for several tensors."""
 
 def atleast_2d(*tensors: Any) -> Any:
-    """The tensor with dimensions of length 1 added up to 2; a tuple for several."""
+    """Add dimensions of length 1 up to 2; return a tuple for several tensors."""
 
 def atleast_3d(*tensors: Any) -> Any:
-    """The tensor with dimensions of length 1 added up to 3; a tuple for several."""
+    """Add dimensions of length 1 up to 3; return a tuple for several tensors."""
 
 __all__ = [
     "DType",

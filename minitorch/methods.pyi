@@ -109,15 +109,15 @@ class TensorMethods(Drawable):
     def retains_grad(self) -> builtins.bool:
         """Return whether `backward` keeps this recorded result's gradient as its ``grad``."""
     def abs(self) -> Tensor:
-        """The absolute value, for each element. The type stays."""
+        """Return the absolute value, for each element. The type stays."""
     def abs_(self) -> Tensor:
-        """The absolute value, for each element. The type stays."""
+        """Return the absolute value, for each element. The type stays."""
     def absolute(self) -> Tensor:
-        """The absolute value, for each element. The type stays."""
+        """Return the absolute value, for each element. The type stays."""
     def acos(self) -> Tensor:
-        """The angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+        """Return the angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
     def acosh(self) -> Tensor:
-        """The number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
+        """Return the number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
     def add(self, other: Operand, *, alpha: Number = 1) -> Tensor:
         """Return the sum of two tensors or numbers, the second times `alpha`; of two bools, their or."""
     def add_(self, other: Operand, *, alpha: Number = 1) -> Tensor:
@@ -159,19 +159,19 @@ class TensorMethods(Drawable):
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Return whether any element is other than 0; 0 or 1 for a tensor of uint8, as in PyTorch."""
     def arccos(self) -> Tensor:
-        """The angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+        """Return the angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
     def arccosh(self) -> Tensor:
-        """The number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
+        """Return the number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
     def arcsin(self) -> Tensor:
-        """The angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+        """Return the angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
     def arcsinh(self) -> Tensor:
-        """The number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
+        """Return the number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
     def arctan(self) -> Tensor:
-        """The angle whose tangent is x, for each element. Integers are converted to float32 first."""
+        """Return the angle whose tangent is x, for each element. Integers are converted to float32 first."""
     def arctan2(self, other: Operand) -> Tensor:
         """Return the angle in radians of the point with ordinate `input` and abscissa `other`."""
     def arctanh(self) -> Tensor:
-        """The number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+        """Return the number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Return the position of the largest element, of equal ones the first; without `dim`, in the flattened tensor."""
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
@@ -183,19 +183,19 @@ class TensorMethods(Drawable):
     def argwhere(self) -> Tensor:
         """Return the positions of the elements that are not zero, a row for each."""
     def asin(self) -> Tensor:
-        """The angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+        """Return the angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
     def asin_(self) -> Tensor:
-        """The angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+        """Return the angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
     def asinh(self) -> Tensor:
-        """The number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
+        """Return the number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
     def atan(self) -> Tensor:
-        """The angle whose tangent is x, for each element. Integers are converted to float32 first."""
+        """Return the angle whose tangent is x, for each element. Integers are converted to float32 first."""
     def atan2(self, other: Operand) -> Tensor:
         """Return the angle in radians of the point with ordinate `input` and abscissa `other`."""
     def atan_(self) -> Tensor:
-        """The angle whose tangent is x, for each element. Integers are converted to float32 first."""
+        """Return the angle whose tangent is x, for each element. Integers are converted to float32 first."""
     def atanh(self) -> Tensor:
-        """The number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+        """Return the number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
     def backward(
         self,
         gradient: Tensor | None = None,
@@ -212,41 +212,41 @@ class TensorMethods(Drawable):
     def bernoulli_(self, p: builtins.float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Write 1 with the probability `p`, else 0, into each element."""
     def bfloat16(self) -> Tensor:
-        """The tensor in bfloat16; itself if it has that type."""
+        """Convert the tensor to bfloat16; return itself if it has that type."""
     def bitwise_and(self, other: Operand) -> Tensor:
-        """The bits that both operands have, element by element."""
+        """Return the bits that both operands have, element by element."""
     def bitwise_and_(self, other: Operand) -> Tensor:
-        """The bits that both operands have, element by element."""
+        """Return the bits that both operands have, element by element."""
     def bitwise_left_shift(self, other: Operand) -> Tensor:
-        """The first times 2 to the power of the second, element by element."""
+        """Return the first times 2 to the power of the second, element by element."""
     def bitwise_not(self) -> Tensor:
         """Invert all bits; of bools, return not."""
     def bitwise_not_(self) -> Tensor:
         """Invert all bits; of bools, return not."""
     def bitwise_or(self, other: Operand) -> Tensor:
-        """The bits that one of the operands has, element by element."""
+        """Return the bits that one of the operands has, element by element."""
     def bitwise_or_(self, other: Operand) -> Tensor:
-        """The bits that one of the operands has, element by element."""
+        """Return the bits that one of the operands has, element by element."""
     def bitwise_right_shift(self, other: Operand) -> Tensor:
-        """The first divided by 2 to the power of the second, rounded down, element by element."""
+        """Return the first divided by 2 to the power of the second, rounded down, element by element."""
     def bitwise_xor(self, other: Operand) -> Tensor:
-        """The bits that only one of them has, element by element."""
+        """Return the bits that only one of them has, element by element."""
     def bitwise_xor_(self, other: Operand) -> Tensor:
-        """The bits that only one of them has, element by element."""
+        """Return the bits that only one of them has, element by element."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """Return the products of two batches of matrices: `matmul` for these ranks alone."""
     def bool(self) -> Tensor:
-        """The tensor in bool; itself if it has that type."""
+        """Convert the tensor to bool; return itself if it has that type."""
     def broadcast_to(self, size: Sequence[builtins.int]) -> Tensor:
         """Expand to a shape, as `expand`."""
     def byte(self) -> Tensor:
-        """The tensor in uint8; itself if it has that type."""
+        """Convert the tensor to uint8; return itself if it has that type."""
     def ceil(self) -> Tensor:
-        """The smallest whole number not below x, for each element. Integers stay as they are."""
+        """Return the smallest whole number not below x, for each element. Integers stay as they are."""
     def ceil_(self) -> Tensor:
-        """The smallest whole number not below x, for each element. Integers stay as they are."""
+        """Return the smallest whole number not below x, for each element. Integers stay as they are."""
     def char(self) -> Tensor:
-        """The tensor in int8; itself if it has that type."""
+        """Convert the tensor to int8; return itself if it has that type."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Return at most so many parts of one length (the last may be shorter)."""
     def clamp(self, min: Operand | None = None, max: Operand | None = None) -> Tensor:
@@ -274,11 +274,11 @@ class TensorMethods(Drawable):
     def copysign(self, other: Operand) -> Tensor:
         """Return the magnitude of the first operand with the sign of the second, that of -0.0 included."""
     def cos(self) -> Tensor:
-        """The cosine of x radians, for each element. Integers are converted to float32 first."""
+        """Return the cosine of x radians, for each element. Integers are converted to float32 first."""
     def cos_(self) -> Tensor:
-        """The cosine of x radians, for each element. Integers are converted to float32 first."""
+        """Return the cosine of x radians, for each element. Integers are converted to float32 first."""
     def cosh(self) -> Tensor:
-        """The hyperbolic cosine, for each element. Integers are converted to float32 first."""
+        """Return the hyperbolic cosine, for each element. Integers are converted to float32 first."""
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """Return the number of elements other than 0."""
     def cpu(self) -> Tensor:
@@ -296,7 +296,7 @@ class TensorMethods(Drawable):
     def cumsum_(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """Return the sum of the elements up to and including each one; of integers and bools in int64."""
     def deg2rad(self) -> Tensor:
-        """Degrees as radians, for each element. Integers are converted to float32 first."""
+        """Return degrees as radians, for each element. Integers are converted to float32 first."""
     def detach(self) -> Tensor:
         """Return a tensor that shares the value and has no history; writes to one are seen in the other."""
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
@@ -316,53 +316,53 @@ class TensorMethods(Drawable):
     def dot(self, tensor: Tensor) -> Tensor:
         """Return the product of two vectors, a number: `matmul` for these ranks alone."""
     def double(self) -> Tensor:
-        """The tensor in float64; itself if it has that type."""
+        """Convert the tensor to float64; return itself if it has that type."""
     def eq(self, other: Operand) -> Tensor:
-        """Whether the operands are equal; NaN equals nothing, element by element."""
+        """Return whether the operands are equal; NaN equals nothing, element by element."""
     def eq_(self, other: Operand) -> Tensor:
-        """Whether the operands are equal; NaN equals nothing, element by element."""
+        """Return whether the operands are equal; NaN equals nothing, element by element."""
     def equal(self, other: Tensor) -> builtins.bool:
         """Return whether two tensors have the same shape and equal elements, as a Python bool."""
     def erf(self) -> Tensor:
-        """The error function, for each element. Integers are converted to float32 first."""
+        """Return the error function, for each element. Integers are converted to float32 first."""
     def erf_(self) -> Tensor:
-        """The error function, for each element. Integers are converted to float32 first."""
+        """Return the error function, for each element. Integers are converted to float32 first."""
     def erfc(self) -> Tensor:
-        """1 - erf(x), exact also for large x, for each element. Integers are converted to float32 first."""
+        """Return 1 - erf(x), exact also for large x, for each element. Integers are converted to float32 first."""
     def exp(self) -> Tensor:
-        """E to the power x, for each element. Integers are converted to float32 first."""
+        """Return e to the power x, for each element. Integers are converted to float32 first."""
     def exp2(self) -> Tensor:
-        """2 to the power x, for each element. Integers are converted to float32 first."""
+        """Return 2 to the power x, for each element. Integers are converted to float32 first."""
     def exp2_(self) -> Tensor:
-        """2 to the power x, for each element. Integers are converted to float32 first."""
+        """Return 2 to the power x, for each element. Integers are converted to float32 first."""
     def exp_(self) -> Tensor:
-        """E to the power x, for each element. Integers are converted to float32 first."""
+        """Return e to the power x, for each element. Integers are converted to float32 first."""
     def expand(self, *lengths: Any, size: Any = None) -> Tensor:
         """Repeat dimensions of length 1 without a copy, and add new ones in front; -1 keeps a length."""
     def expand_as(self, other: Tensor) -> Tensor:
         """Expand to the shape of another tensor."""
     def expm1(self) -> Tensor:
-        """Exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
+        """Return exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
     def expm1_(self) -> Tensor:
-        """Exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
+        """Return exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
     def fill_(self, value: Any) -> Tensor:
         """Write one number (or the value of a 0-dimensional tensor) into every element."""
     def fix(self) -> Tensor:
-        """X without its fraction, for each element. Integers stay as they are."""
+        """Return x without its fraction, for each element. Integers stay as they are."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """Join the dimensions from one to another into one."""
     def flip(self, *each: Any, dims: Any = None) -> Tensor:
         """Reverse some dimensions, given one by one or as `dims`."""
     def fliplr(self) -> Tensor:
-        """The columns in reverse order."""
+        """Return the columns in reverse order."""
     def flipud(self) -> Tensor:
-        """The rows in reverse order."""
+        """Return the rows in reverse order."""
     def float(self) -> Tensor:
-        """The tensor in float32; itself if it has that type."""
+        """Convert the tensor to float32; return itself if it has that type."""
     def floor(self) -> Tensor:
-        """The largest whole number not above x, for each element. Integers stay as they are."""
+        """Return the largest whole number not above x, for each element. Integers stay as they are."""
     def floor_(self) -> Tensor:
-        """The largest whole number not above x, for each element. Integers stay as they are."""
+        """Return the largest whole number not above x, for each element. Integers stay as they are."""
     def floor_divide(self, other: Operand) -> Tensor:
         """Return the quotient rounded down, as Python's ``//``."""
     def floor_divide_(self, other: Operand) -> Tensor:
@@ -376,27 +376,27 @@ class TensorMethods(Drawable):
     def fmod_(self, other: Operand) -> Tensor:
         """Return the remainder of truncating division, with the sign of the dividend, as in C."""
     def frac(self) -> Tensor:
-        """The fraction of x, with its sign, for each element. The type stays."""
+        """Return the fraction of x, with its sign, for each element. The type stays."""
     def frac_(self) -> Tensor:
-        """The fraction of x, with its sign, for each element. The type stays."""
+        """Return the fraction of x, with its sign, for each element. The type stays."""
     def gather(self, dim: builtins.int, index: Tensor) -> Tensor:
         """Return the element of a dimension at each position in the index: ``x[index[i, j], j]`` for dim 0."""
     def ge(self, other: Operand) -> Tensor:
-        """Whether the first is not smaller, element by element."""
+        """Return whether the first is not smaller, element by element."""
     def ge_(self, other: Operand) -> Tensor:
-        """Whether the first is not smaller, element by element."""
+        """Return whether the first is not smaller, element by element."""
     def ger(self, vec2: Tensor) -> Tensor:
         """Return every element of one vector times every element of another."""
     def greater(self, other: Operand) -> Tensor:
-        """Whether the first is larger, element by element."""
+        """Return whether the first is larger, element by element."""
     def greater_equal(self, other: Operand) -> Tensor:
-        """Whether the first is not smaller, element by element."""
+        """Return whether the first is not smaller, element by element."""
     def gt(self, other: Operand) -> Tensor:
-        """Whether the first is larger, element by element."""
+        """Return whether the first is larger, element by element."""
     def gt_(self, other: Operand) -> Tensor:
-        """Whether the first is larger, element by element."""
+        """Return whether the first is larger, element by element."""
     def half(self) -> Tensor:
-        """The tensor in float16; itself if it has that type."""
+        """Convert the tensor to float16; return itself if it has that type."""
     def hypot(self, other: Operand) -> Tensor:
         """Return ``sqrt(input**2 + other**2)``, without overflow on the way; infinite if either is, else NaN if one is."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
@@ -418,7 +418,7 @@ class TensorMethods(Drawable):
     def inner(self, other: Tensor) -> Tensor:
         """Return the products summed over the last dimension of both; with a number, the product."""
     def int(self) -> Tensor:
-        """The tensor in int32; itself if it has that type."""
+        """Convert the tensor to int32; return itself if it has that type."""
     def is_contiguous(self) -> builtins.bool:
         """Return whether the elements lie in memory in order, the last dimension next to each other."""
     def isclose(
@@ -440,53 +440,53 @@ class TensorMethods(Drawable):
     def kron(self, other: Tensor) -> Tensor:
         """Return the Kronecker product: every element of the first replaced by itself times the whole second."""
     def le(self, other: Operand) -> Tensor:
-        """Whether the first is not larger, element by element."""
+        """Return whether the first is not larger, element by element."""
     def le_(self, other: Operand) -> Tensor:
-        """Whether the first is not larger, element by element."""
+        """Return whether the first is not larger, element by element."""
     def lerp(self, end: Tensor, weight: Operand) -> Tensor:
         """Interpolate between two points: ``input + weight * (end - input)``, exactly `end` for weight 1."""
     def lerp_(self, end: Tensor, weight: Operand) -> Tensor:
         """Interpolate between two points: ``input + weight * (end - input)``, exactly `end` for weight 1."""
     def less(self, other: Operand) -> Tensor:
-        """Whether the first is smaller, element by element."""
+        """Return whether the first is smaller, element by element."""
     def less_equal(self, other: Operand) -> Tensor:
-        """Whether the first is not larger, element by element."""
+        """Return whether the first is not larger, element by element."""
     def log(self) -> Tensor:
-        """The natural logarithm, for each element. Integers are converted to float32 first."""
+        """Return the natural logarithm, for each element. Integers are converted to float32 first."""
     def log10(self) -> Tensor:
-        """The logarithm to base 10, for each element. Integers are converted to float32 first."""
+        """Return the logarithm to base 10, for each element. Integers are converted to float32 first."""
     def log10_(self) -> Tensor:
-        """The logarithm to base 10, for each element. Integers are converted to float32 first."""
+        """Return the logarithm to base 10, for each element. Integers are converted to float32 first."""
     def log1p(self) -> Tensor:
-        """Log(1 + x), exact near 0, for each element. Integers are converted to float32 first."""
+        """Return log(1 + x), exact near 0, for each element. Integers are converted to float32 first."""
     def log1p_(self) -> Tensor:
-        """Log(1 + x), exact near 0, for each element. Integers are converted to float32 first."""
+        """Return log(1 + x), exact near 0, for each element. Integers are converted to float32 first."""
     def log2(self) -> Tensor:
-        """The logarithm to base 2, for each element. Integers are converted to float32 first."""
+        """Return the logarithm to base 2, for each element. Integers are converted to float32 first."""
     def log2_(self) -> Tensor:
-        """The logarithm to base 2, for each element. Integers are converted to float32 first."""
+        """Return the logarithm to base 2, for each element. Integers are converted to float32 first."""
     def log_(self) -> Tensor:
-        """The natural logarithm, for each element. Integers are converted to float32 first."""
+        """Return the natural logarithm, for each element. Integers are converted to float32 first."""
     def log_softmax(self, dim: builtins.int, dtype: DType | None = None) -> Tensor:
         """Return the logarithm of `softmax`, exact also where the softmax is too small for a float."""
     def logaddexp(self, other: Operand) -> Tensor:
         """Return ``log(exp(input) + exp(other))``, without overflow on the way."""
     def logical_and(self, other: Operand) -> Tensor:
-        """Whether both are other than 0, element by element."""
+        """Return whether both are other than 0, element by element."""
     def logical_and_(self, other: Operand) -> Tensor:
-        """Whether both are other than 0, element by element."""
+        """Return whether both are other than 0, element by element."""
     def logical_not(self) -> Tensor:
         """Return whether each element is 0."""
     def logical_not_(self) -> Tensor:
         """Return whether each element is 0."""
     def logical_or(self, other: Operand) -> Tensor:
-        """Whether one is other than 0, element by element."""
+        """Return whether one is other than 0, element by element."""
     def logical_or_(self, other: Operand) -> Tensor:
-        """Whether one is other than 0, element by element."""
+        """Return whether one is other than 0, element by element."""
     def logical_xor(self, other: Operand) -> Tensor:
-        """Whether only one is other than 0, element by element."""
+        """Return whether only one is other than 0, element by element."""
     def logical_xor_(self, other: Operand) -> Tensor:
-        """Whether only one is other than 0, element by element."""
+        """Return whether only one is other than 0, element by element."""
     def logit(self, eps: builtins.float | None = None) -> Tensor:
         """Return the inverse of `sigmoid`, log(x / (1 - x)); with `eps`, of x kept inside [eps, 1 - eps]."""
     def logsumexp(
@@ -494,11 +494,11 @@ class TensorMethods(Drawable):
     ) -> Tensor:
         """Return ``log(sum(exp(input)))``, without overflow on the way."""
     def long(self) -> Tensor:
-        """The tensor in int64; itself if it has that type."""
+        """Convert the tensor to int64; return itself if it has that type."""
     def lt(self, other: Operand) -> Tensor:
-        """Whether the first is smaller, element by element."""
+        """Return whether the first is smaller, element by element."""
     def lt_(self, other: Operand) -> Tensor:
-        """Whether the first is smaller, element by element."""
+        """Return whether the first is smaller, element by element."""
     def masked_fill(self, mask: Tensor, value: Number | Tensor) -> Tensor:
         """Return one number where a mask holds, the tensor elsewhere; mask and tensor broadcast."""
     def masked_fill_(self, mask: Tensor, value: Number | Tensor) -> Tensor:
@@ -574,17 +574,17 @@ class TensorMethods(Drawable):
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """Return some elements in a row along a dimension."""
     def ne(self, other: Operand) -> Tensor:
-        """Whether they differ, element by element."""
+        """Return whether they differ, element by element."""
     def ne_(self, other: Operand) -> Tensor:
-        """Whether they differ, element by element."""
+        """Return whether they differ, element by element."""
     def neg(self) -> Tensor:
-        """Minus x, for each element. The type stays."""
+        """Return minus x, for each element. The type stays."""
     def neg_(self) -> Tensor:
-        """Minus x, for each element. The type stays."""
+        """Return minus x, for each element. The type stays."""
     def negative(self) -> Tensor:
-        """Minus x, for each element. The type stays."""
+        """Return minus x, for each element. The type stays."""
     def negative_(self) -> Tensor:
-        """Minus x, for each element. The type stays."""
+        """Return minus x, for each element. The type stays."""
     def nelement(self) -> builtins.int:
         """Return the number of elements: another name of `numel`."""
     def new_empty(
@@ -638,7 +638,7 @@ class TensorMethods(Drawable):
     ) -> Tensor:
         """Write normal random numbers into the tensor, of a float type."""
     def not_equal(self, other: Operand) -> Tensor:
-        """Whether they differ, element by element."""
+        """Return whether they differ, element by element."""
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return an array that shares the tensor's memory: writes to one are seen in the other."""
     def outer(self, vec2: Tensor) -> Tensor:
@@ -654,13 +654,13 @@ class TensorMethods(Drawable):
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
         """Return the product of the elements; of integers and bools in int64."""
     def rad2deg(self) -> Tensor:
-        """Radians as degrees, for each element. Integers are converted to float32 first."""
+        """Return radians as degrees, for each element. Integers are converted to float32 first."""
     def ravel(self) -> Tensor:
         """Join all dimensions into one: a view of a contiguous tensor, and a copy of any other."""
     def reciprocal(self) -> Tensor:
-        """1 / x, for each element. Integers are converted to float32 first."""
+        """Return 1 / x, for each element. Integers are converted to float32 first."""
     def reciprocal_(self) -> Tensor:
-        """1 / x, for each element. Integers are converted to float32 first."""
+        """Return 1 / x, for each element. Integers are converted to float32 first."""
     def register_hook(self, hook: Any) -> HookHandle:
         """Call a function with a tensor's gradient in `backward`; its result, if any, replaces the gradient."""
     def relu(self) -> Tensor:
@@ -696,9 +696,9 @@ class TensorMethods(Drawable):
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """Round to the nearest whole number, halves to the even one; or to the nearest multiple of 10**-decimals."""
     def rsqrt(self) -> Tensor:
-        """1 / sqrt(x), for each element. Integers are converted to float32 first."""
+        """Return 1 / sqrt(x), for each element. Integers are converted to float32 first."""
     def rsqrt_(self) -> Tensor:
-        """1 / sqrt(x), for each element. Integers are converted to float32 first."""
+        """Return 1 / sqrt(x), for each element. Integers are converted to float32 first."""
     def scatter(
         self,
         dim: builtins.int,
@@ -726,27 +726,27 @@ class TensorMethods(Drawable):
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """Return the slice at one position of a dimension, which is taken away."""
     def sgn(self) -> Tensor:
-        """1, 0 or -1; 0 for NaN, for each element. The type stays."""
+        """Return 1, 0 or -1; 0 for NaN, for each element. The type stays."""
     def short(self) -> Tensor:
-        """The tensor in int16; itself if it has that type."""
+        """Convert the tensor to int16; return itself if it has that type."""
     def sigmoid(self) -> Tensor:
-        """1 / (1 + exp(-x)), for each element. Integers are converted to float32 first."""
+        """Return 1 / (1 + exp(-x)), for each element. Integers are converted to float32 first."""
     def sigmoid_(self) -> Tensor:
-        """1 / (1 + exp(-x)), for each element. Integers are converted to float32 first."""
+        """Return 1 / (1 + exp(-x)), for each element. Integers are converted to float32 first."""
     def sign(self) -> Tensor:
-        """1, 0 or -1; 0 for NaN, for each element. The type stays."""
+        """Return 1, 0 or -1; 0 for NaN, for each element. The type stays."""
     def sign_(self) -> Tensor:
-        """1, 0 or -1; 0 for NaN, for each element. The type stays."""
+        """Return 1, 0 or -1; 0 for NaN, for each element. The type stays."""
     def signbit(self) -> Tensor:
-        """Whether the sign bit is set, also of -0.0, for each element. The type stays."""
+        """Return whether the sign bit is set, also of -0.0, for each element. The type stays."""
     def sin(self) -> Tensor:
-        """The sine of x radians, for each element. Integers are converted to float32 first."""
+        """Return the sine of x radians, for each element. Integers are converted to float32 first."""
     def sin_(self) -> Tensor:
-        """The sine of x radians, for each element. Integers are converted to float32 first."""
+        """Return the sine of x radians, for each element. Integers are converted to float32 first."""
     def sinh(self) -> Tensor:
-        """The hyperbolic sine, for each element. Integers are converted to float32 first."""
+        """Return the hyperbolic sine, for each element. Integers are converted to float32 first."""
     def sinh_(self) -> Tensor:
-        """The hyperbolic sine, for each element. Integers are converted to float32 first."""
+        """Return the hyperbolic sine, for each element. Integers are converted to float32 first."""
     def softmax(self, dim: builtins.int, dtype: DType | None = None) -> Tensor:
         """Return ``e**x``, divided by its sum over a dimension: positive numbers that add up to 1."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> Ordered:
@@ -756,13 +756,13 @@ class TensorMethods(Drawable):
     ) -> tuple[Tensor, ...]:
         """Return parts of one length (the last may be shorter), or of the lengths in a list, along a dimension."""
     def sqrt(self) -> Tensor:
-        """The square root, NaN below 0, for each element. Integers are converted to float32 first."""
+        """Return the square root, NaN below 0, for each element. Integers are converted to float32 first."""
     def sqrt_(self) -> Tensor:
-        """The square root, NaN below 0, for each element. Integers are converted to float32 first."""
+        """Return the square root, NaN below 0, for each element. Integers are converted to float32 first."""
     def square(self) -> Tensor:
-        """X * x, for each element. The type stays."""
+        """Return x * x, for each element. The type stays."""
     def square_(self) -> Tensor:
-        """X * x, for each element. The type stays."""
+        """Return x * x, for each element. The type stays."""
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """Remove the dimensions of length 1, or those of them that are named."""
     def std(
@@ -801,13 +801,13 @@ class TensorMethods(Drawable):
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None) -> Tensor:
         """Gather as `gather`, but the other dimensions broadcast; without a dimension, from all elements in a row."""
     def tan(self) -> Tensor:
-        """The tangent of x radians, for each element. Integers are converted to float32 first."""
+        """Return the tangent of x radians, for each element. Integers are converted to float32 first."""
     def tan_(self) -> Tensor:
-        """The tangent of x radians, for each element. Integers are converted to float32 first."""
+        """Return the tangent of x radians, for each element. Integers are converted to float32 first."""
     def tanh(self) -> Tensor:
-        """The hyperbolic tangent, for each element. Integers are converted to float32 first."""
+        """Return the hyperbolic tangent, for each element. Integers are converted to float32 first."""
     def tanh_(self) -> Tensor:
-        """The hyperbolic tangent, for each element. Integers are converted to float32 first."""
+        """Return the hyperbolic tangent, for each element. Integers are converted to float32 first."""
     def tensor_split(
         self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
@@ -834,21 +834,21 @@ class TensorMethods(Drawable):
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Exchange two dimensions."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
-        """The matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
+        """Return the matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:
-        """The matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
+        """Return the matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
     def triu(self, diagonal: builtins.int = 0) -> Tensor:
-        """The matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
+        """Return the matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
     def triu_(self, diagonal: builtins.int = 0) -> Tensor:
-        """The matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
+        """Return the matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
     def true_divide(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         """Return the quotient of two tensors or numbers; a float, unless it is rounded."""
     def true_divide_(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         """Return the quotient of two tensors or numbers; a float, unless it is rounded."""
     def trunc(self) -> Tensor:
-        """X without its fraction, for each element. Integers stay as they are."""
+        """Return x without its fraction, for each element. Integers stay as they are."""
     def trunc_(self) -> Tensor:
-        """X without its fraction, for each element. Integers stay as they are."""
+        """Return x without its fraction, for each element. Integers stay as they are."""
     def type(self, dtype: Any = None) -> Any:
         """Convert the tensor to another type, or without an argument return the name of its type."""
     def type_as(self, other: Tensor) -> Tensor:

@@ -175,7 +175,7 @@ def _flipper(name: str, dim: int, what: str) -> Callable[[Tensor], Tensor]:
         return P.flip(input, dims=(dim,))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""The {what} in reverse order.
+    function.__doc__ = f"""Return the {what} in reverse order.
 
     Example:
         >>> import minitorch as mt
@@ -383,7 +383,7 @@ def _triangle(name: str, side: str) -> Callable[..., Tensor]:
         return P.where(inside, input, scalar(0, input))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""The matrix with zeros {side} a diagonal; `diagonal` counts diagonals to the right.
+    function.__doc__ = f"""Return the matrix with zeros {side} a diagonal; `diagonal` counts diagonals to the right.
 
     Example:
         >>> import minitorch as mt

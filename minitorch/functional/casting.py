@@ -175,7 +175,7 @@ def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
         return to_dtype(input, dtype)
 
     convert.__name__ = convert.__qualname__ = name
-    convert.__doc__ = f"The tensor in {dtype.name}; itself if it has that type."
+    convert.__doc__ = f"Convert the tensor to {dtype.name}; return itself if it has that type."
     return convert
 
 

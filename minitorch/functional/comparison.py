@@ -62,7 +62,7 @@ def _binary(name: str, formula: Callable[..., Tensor], meaning: str, arguments: 
 def _documented(function: Binary, name: str, meaning: str, arguments: str, result: str) -> Binary:
     left, right = arguments.split(" and ")
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{meaning[0].upper()}{meaning[1:]}, element by element.
+    function.__doc__ = f"""Return {meaning}, element by element.
 
     Example:
         >>> import minitorch as mt

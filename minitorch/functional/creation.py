@@ -99,7 +99,7 @@ def _filled(name: str, value: int, doc: str, example: str) -> tuple[Callable[...
         kind = input.dtype if dtype is None else dtypes.as_dtype(dtype)
         return leaf(P.constant(value=value, shape=input.shape, dtype=kind), requires_grad, device)
 
-    create.__doc__ = f"""A tensor {doc}, float32 unless `dtype` says otherwise.
+    create.__doc__ = f"""Return a tensor {doc}, float32 unless `dtype` says otherwise.
 
     The size is given as ints or as one tuple.
 
@@ -108,7 +108,7 @@ def _filled(name: str, value: int, doc: str, example: str) -> tuple[Callable[...
         >>> mt.{name}(2, 3), mt.{name}((0,)).shape
         {example}
     """
-    create_like.__doc__ = f"""A tensor {doc}, with the shape and type of another one.
+    create_like.__doc__ = f"""Return a tensor {doc}, with the shape and type of another one.
 
     Example:
         >>> import minitorch as mt

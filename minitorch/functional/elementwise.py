@@ -77,7 +77,7 @@ Unary = Callable[[Tensor], Tensor]
 
 def _documented(function: Unary, name: str, meaning: str, note: str, argument: str, result: str) -> Unary:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{meaning[0].upper()}{meaning[1:]}, for each element. {note}
+    function.__doc__ = f"""Return {meaning}, for each element. {note}
 
     Example:
         >>> import minitorch as mt

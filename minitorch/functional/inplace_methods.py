@@ -47,7 +47,7 @@ def in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
 
     update_wrapper(method, function, (), ())  # `inspect.signature` shows the function's arguments
     method.__name__ = method.__qualname__ = f"{name}_"
-    method.__doc__ = f"`{name}`, written into the tensor itself, which is returned. See `minitorch.{name}`."
+    method.__doc__ = f"Write `{name}` into the tensor itself, and return it. See `minitorch.{name}`."
     return method
 
 

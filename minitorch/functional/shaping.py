@@ -206,7 +206,7 @@ def _at_least(ndim: int, shape_of: Callable[[Shape], Shape]) -> Callable[..., An
         return tuple(map(one, tensors[0] if len(tensors) == 1 else tensors))
 
     function.__name__ = function.__qualname__ = f"atleast_{ndim}d"
-    function.__doc__ = f"""The tensor with dimensions of length 1 added up to {ndim}; a tuple for several.
+    function.__doc__ = f"""Add dimensions of length 1 up to {ndim}; return a tuple for several tensors.
 
     Example:
         >>> import minitorch as mt

@@ -82,9 +82,9 @@ class FunctionModule(Module):
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.signature.parameters)
 
 
-_DOC = """{summary}
+_DOC = """Module of `{function}`; see there for the meaning of its options.
 
-    The module of `{function}`; see there for what the options mean.
+    {summary}
 
     Example:
         >>> import minitorch as mt

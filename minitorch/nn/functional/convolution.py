@@ -238,7 +238,7 @@ def _check(
 
 def _conv_doc(name: str, ndim: int) -> str:
     lengths = ", ".join("5" * ndim)
-    return f"""Filters that slide over the last {ndim} dimensions (not turned around: a cross-correlation).
+    return f"""Slide filters over the last {ndim} dimensions (not turned around: a cross-correlation).
 
     Args:
         input: [batch, channels, ...] or [channels, ...].

@@ -180,7 +180,7 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
 
     name = f"max_pool{ndim}d"
     max_pool.__name__ = max_pool.__qualname__ = name
-    max_pool.__doc__ = f"""The largest element of each window over the last {ndim} dimensions.
+    max_pool.__doc__ = f"""Return the largest element of each window over the last {ndim} dimensions.
 
     Args:
         input: [batch, channels, ...] or [channels, ...].
@@ -199,7 +199,7 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
 
 
 def _avg_pool_doc(name: str, ndim: int) -> str:
-    return f"""The mean of each window over the last {ndim} dimensions.
+    return f"""Return the mean of each window over the last {ndim} dimensions.
 
     Args:
         input: [batch, channels, ...] or [channels, ...].
@@ -288,7 +288,7 @@ def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
 
     name = f"adaptive_avg_pool{ndim}d"
     adaptive_avg_pool.__name__ = adaptive_avg_pool.__qualname__ = name
-    adaptive_avg_pool.__doc__ = f"""The means of windows, so many that the result has the size that is asked for.
+    adaptive_avg_pool.__doc__ = f"""Return the means of as many windows as give the result the requested size.
 
     Window i of k over a length n is from floor(i n / k) up to ceil((i + 1) n / k): where k does not divide n, windows
     overlap.
