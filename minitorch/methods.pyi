@@ -724,7 +724,7 @@ class TensorMethods(Drawable):
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """Return a copy with the elements of `src` added where the index says; those at the same position add up."""
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """Return the slice at one position of a dimension, which is taken away."""
+        """Return the slice at one position of a dimension, without that dimension."""
     def sgn(self) -> Tensor:
         """Return 1, 0 or -1; 0 for NaN, for each element. The type stays."""
     def short(self) -> Tensor:
@@ -854,7 +854,7 @@ class TensorMethods(Drawable):
     def type_as(self, other: Tensor) -> Tensor:
         """Convert the tensor to another one's type."""
     def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Return all slices along a dimension, which is taken away."""
+        """Return all slices along a dimension, without that dimension."""
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
         """Take one dimension apart into several; one of `sizes` may be -1."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:

@@ -42,7 +42,7 @@ def _reduced(tensor: Tensor) -> tuple[Any, ...]:
 def _value(tensor: Tensor) -> np.ndarray[Any, Any]:
     staging = current_staging()
     if staging is not None and staging.defers:
-        concrete(tensor, "a copy")  # runs what is pending
+        concrete(tensor, "a copy")  # runs pending operations
     array = fetched(tensor)
     if isinstance(array, np.ndarray):
         return array

@@ -1,4 +1,4 @@
-"""Devices, of which there is one: the CPU. PyTorch's ways to ask for it are accepted, and other devices refused."""
+"""Devices: the CPU alone. PyTorch's ways to ask for it are accepted, and other devices refused."""
 
 from __future__ import annotations
 

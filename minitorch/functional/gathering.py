@@ -162,7 +162,7 @@ def scatter(
     """Return a copy with `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for dim 0.
 
     `src` may be one number, then also called `value`. Of equal positions, the last one wins; with ``reduce="add"``, all
-    are added to what is there (``"multiply"``, which PyTorch has too, is not supported).
+    are added to the present value (``"multiply"``, which PyTorch has too, is not supported).
 
     Raises:
         ShapeError: if the index or the source does not fit (``MT201``).

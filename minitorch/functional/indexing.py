@@ -205,7 +205,7 @@ class Advanced:
 def advanced(chosen: Selection) -> Advanced:
     """Convert masks to positions, give all indices one shape, and place their dimensions.
 
-    The indices' own dimensions stand where the indexed ones were if these are neighbours, and in front if not. A
+    The indices' own dimensions replace the indexed ones if these are neighbours, and go in front if not. A
     0-dimensional index takes its dimension away as an int does, and does not count here.
     """
     found: list[tuple[int, Tensor]] = []

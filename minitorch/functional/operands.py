@@ -261,7 +261,7 @@ def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Wrap a formula of several steps on tensors of one type: 16-bit floats compute in float32, rounded once.
 
     PyTorch's kernels do the same. Rounding every step would lose digits, and a square overflows float16 at 256.
-    Integers stay what they are: their arithmetic is exact modulo ``2**bits``, and a float32 would not hold it.
+    Integers are not widened: their arithmetic is exact modulo ``2**bits``, and a float32 would not hold it.
     """
 
     @functools.wraps(formula)

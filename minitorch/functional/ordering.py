@@ -115,7 +115,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     if not x.shape[dim]:
         raise ShapeError("MT201", f"median of nothing: dimension {dim} of {input.spec} is empty")
     order = argsort(x, dim)
-    # NaN stands at the end of the order; the first one stands where the number of the others says.
+    # NaN comes last in the order; the position of the first one is the number of the others.
     numbers = P.reduce_sum(P.cast(P.equal(x, x), dtype=int64), dims=(dim,))
     length = scalar(x.shape[dim], numbers)
     middle = P.where(P.less(numbers, length), numbers, scalar((x.shape[dim] - 1) // 2, numbers))

@@ -64,7 +64,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Return the slice at one position of a dimension, which is taken away.
+    """Return the slice at one position of a dimension, without that dimension.
 
     Example:
         >>> import minitorch as mt
@@ -77,7 +77,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return all slices along a dimension, which is taken away.
+    """Return all slices along a dimension, without that dimension.
 
     Example:
         >>> import minitorch as mt

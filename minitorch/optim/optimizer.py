@@ -75,7 +75,7 @@ class Optimizer(Stateful):
         raise NotImplementedError(f"{type(self).__name__} has no slots")
 
     def update(self, group: ParamGroup, parameters: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
-        """Write new values to parameters and state; return what the writes to the parameters returned."""
+        """Write new values to parameters and state; return the results of the writes to the parameters."""
         raise NotImplementedError(f"{type(self).__name__} has no update")
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:

@@ -65,7 +65,7 @@ class SGD(Optimizer):
             raise ValueError("Nesterov's momentum needs a momentum above 0 and no dampening")
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        """Return the direction, which is kept if there is momentum."""
+        """Return the direction, kept if there is momentum."""
         counted = ("step",) if group.uses("dampening") else ()
         return ("momentum_buffer", *counted) if group.uses("momentum") else ()
 

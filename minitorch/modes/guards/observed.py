@@ -146,7 +146,7 @@ class Observed:
             found += [function for function in gc.get_referrers(code) if isinstance(function, FunctionType)]
             self._inner.add(code)
 
-    # What it reads --------------------------------------------------------------------------------------
+    # Reads ----------------------------------------------------------------------------------------------
 
     def _read_chain(self, chain: Chain, frame: FrameType, function: FunctionType | None) -> None:
         variable, written = chain.variable, chain.is_written and not chain.attributes
@@ -281,7 +281,7 @@ class Observed:
             if found is not _ENDS and found is not _COMPUTED:
                 self._escape(found, f"{name}.{attribute}" if name else attribute)
 
-    # What is found --------------------------------------------------------------------------------------
+    # Objects found --------------------------------------------------------------------------------------
 
     def _pass(self, value: Any, name: str) -> None:
         """Note an object whose attributes are read."""

@@ -126,7 +126,7 @@ class Signatures:
         self._defaults = surroundings.defaults(self.parameters)
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """Return the signature of a call, and what its arguments contain: leaves, tensors, aliases."""
+        """Return the signature of a call, and the contents of its arguments: leaves, tensors, aliases."""
         missing = self.usual_length - len(args)
         if not self.has_own_parameters:
             args, kwargs = self._as_given(args, kwargs) if self._static_argnames else (args, kwargs)

@@ -84,7 +84,7 @@ def leaf_names(signature: inspect.Signature | None, structure: Structure) -> lis
 
 
 def plain_name(path: str) -> str:
-    """Return ``batch['x'][0]`` as ``batch.x.0``, which is a valid name in a listing."""
+    """Return ``batch['x'][0]`` as ``batch.x.0``, a valid name in a listing."""
     text = path.replace("[", ".").replace("]", "").replace("'", "").replace('"', "")
     return "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in text)
 

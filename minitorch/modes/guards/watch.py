@@ -116,7 +116,7 @@ class Watches(list[Watch]):
 
     def __init__(self, watches: Iterable[Watch] = ()) -> None:
         super().__init__(watches)
-        self._seen: Any = [(getattr, None, "", None)], [], [], [], []  # what is never found
+        self._seen: Any = [(getattr, None, "", None)], [], [], [], []  # an attribute that is never found
 
     def hold(self) -> bool:
         """Return whether all are unchanged."""
@@ -151,7 +151,7 @@ def _holds(containers: Sequence[Any], lengths: Sequence[int], items: Iterable[An
 
 
 def warn_of_change(name: str, watched: Watch) -> None:
-    """Warn of a function that changes what it reads."""
+    """Warn of a function that changes values it reads."""
     warn_user(
         compose(
             "MT105",

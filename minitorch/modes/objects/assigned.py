@@ -16,7 +16,7 @@ from ..guards.kinds import How, Taken, exact, kind_of
 from ..guards.watch import Watch
 from .places import Change, Place, Places, apart
 
-_assigned: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id: what compiled calls have assigned
+_assigned: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id: tensors that compiled calls have assigned
 
 
 @dataclass
@@ -31,12 +31,12 @@ class _Variable:
 
 @dataclass
 class _Slot:
-    """Place to assign to, and the structure of what it held when the function was traced."""
+    """Place to assign to, and the structure of its value when the function was traced."""
 
     place: Place
     structure: Structure
     leaves: list[Any]
-    last: Any  # what was found there last
+    last: Any  # the value found there last
     containers: list[Any]  # the containers and objects in that
     is_fixed: bool = False  # whether there are none
 
@@ -51,7 +51,7 @@ class Assigned:
 
     def __init__(self, places: Places | None = None, changes: Iterable[Change] = ()) -> None:
         self._places = places
-        self._stirred: list[Watch] | None = None  # the watches that look at what is assigned
+        self._stirred: list[Watch] | None = None  # the watches on assigned places
         self._numbers: dict[int, int] = {}
         self._variables: list[_Variable] = []
         self.slots: list[_Slot] = []
@@ -100,7 +100,7 @@ class Assigned:
         return [variable.tensor for variable in self._variables]
 
     def is_settled(self) -> bool:
-        """Return whether all places that are assigned to hold what was found there last."""
+        """Return whether all places that are assigned to hold the value found there last."""
         return all(slot.is_fixed and slot.place.get() is slot.last for slot in self.slots)
 
     def followed(self, watches: Iterable[Watch]) -> dict[int, Tensor] | None:
@@ -116,7 +116,7 @@ class Assigned:
         return None if moved is None else self._move(moved, failed)
 
     def put(self, values: Sequence[Any], watches: Iterable[Watch]) -> dict[int, Tensor] | None:
-        """Assign new values, from which the next call starts; return what `followed` does."""
+        """Assign new values, from which the next call starts; return the result of `followed`."""
         for slot, value in zip(self.slots, values, strict=True):
             slot.place.put(value)
             for leaf in apart(value)[0].leaves:
@@ -128,7 +128,7 @@ class Assigned:
         return None if moved is None else self._move(moved, self._stirred)
 
     def is_stirred(self, watch: Watch) -> bool:
-        """Return whether a watch looks at what is assigned."""
+        """Return whether a watch looks at an assigned place."""
         return watch in (self._stirred or ())
 
     def change(self) -> str:

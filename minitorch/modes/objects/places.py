@@ -125,10 +125,8 @@ class Places:
     """
 
     def __init__(self, function: Any, values: Iterable[Any] = ()) -> None:
-        self._noted: dict[int, tuple[Any, dict[Any, Any]]] = {}  # by id: an owner or container, and what was in it
-        self._parents: dict[
-            int, list[tuple[Any, Any]]
-        ] = {}  # of tensors and containers: where they are, and under what key
+        self._noted: dict[int, tuple[Any, dict[Any, Any]]] = {}  # by id: an owner or container, and its contents
+        self._parents: dict[int, list[tuple[Any, Any]]] = {}  # of tensors and containers: their holders and keys
         self._globals: dict[int, set[str]] = {}  # by id of the global variables of a file: the names that are used
         self._pending: list[Any] = [function, *values]
         self._roots = set(map(id, self._pending))  # reached by other ways than attributes, items and variables

@@ -38,7 +38,7 @@ class Backward:
         computed: nodes of the forward graph whose values it reads; they become further outputs of that graph.
         cotangents: its inputs for the cotangents.
         gradients: its outputs; None where the results do not depend on the input.
-        nodes: what it computes, in program order.
+        nodes: its computation, in program order.
         callbacks: the callbacks of hooks.
         refused: the reason why there are no gradients, which is raised on request, as in eager mode.
         overwritten: a tensor on the tape that the function wrote to under `no_grad`, if there is one.

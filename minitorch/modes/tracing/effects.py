@@ -45,7 +45,7 @@ class Effects:
         self._written: set[int] = set()  # ids of the captured roots that are written
         self._asked: list[tuple[int, bool]] = []  # a leaf among the arguments, its new requires_grad
         self._captured: set[int] = set()  # ids of all captured roots
-        self._around: list[tuple[Tensor, bool]] = []  # what is captured, and whether it is written
+        self._around: list[tuple[Tensor, bool]] = []  # captured tensors, and whether they are written
         self._neighbours: dict[int, list[tuple[Array, bool]]] | None = None  # the same by owner of the memory
 
     def _output(self, node: Node) -> int:

@@ -141,7 +141,7 @@ class SignatureReport:
         return found
 
     def details(self) -> Iterator[str]:
-        """The complete report, line by line."""
+        """Return the complete report, line by line."""
         yield f"traced because: {self.reason}"
         yield (
             f"{counted(self.calls, 'call')}, {counted(self.hits, 'hit')}; traced in {self.trace_time * 1e3:.1f} ms, "
@@ -215,7 +215,7 @@ def _differences(new: SignatureReport, old: SignatureReport) -> list[str]:
 
 
 def _containers(old: Structure, new: Structure) -> tuple[str, str] | None:
-    """The first two containers that differ, as text."""
+    """Return the first two containers that differ, as text."""
     pairs = [(old, new)]
     while pairs:
         a, b = pairs.pop()
@@ -237,13 +237,13 @@ def _short(value: Any) -> str:
 
 
 def difference(new: SignatureReport, known: Sequence[SignatureReport]) -> str:
-    """The difference of a signature from the nearest known one, of several the latest, by argument name."""
+    """Return the difference of a signature from the nearest known one, of several the latest, by argument name."""
     nearest = min((_differences(new, old) for old in reversed(known)), key=len)
     return "; ".join(nearest) or "the tensors that it uses from outside have changed"
 
 
 def counted(number: int, what: str) -> str:
-    """A number and a noun.
+    """Return a number and a noun as text.
 
     Example:
         >>> counted(1, "call"), counted(2, "call")

@@ -62,7 +62,7 @@ class Policy:
         return program.compiled
 
     def accept(self, request: Request, recorded: Recorded, staging: CallStaging, around: Observed) -> None:
-        """Accept or refuse what the function did besides computing results; warn of what later calls do not repeat."""
+        """Accept or refuse the function's side effects; warn of those that later calls do not repeat."""
         recorded.leaked = warn_of_leaks(staging.made, request.name)
         recorded.changed = around.settle(request.name, warn=not recorded.leaked)
 

@@ -46,9 +46,9 @@ class Program:
     Attributes:
         graph: as recorded.
         updates, donated: as given.
-        pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
+        pipeline: the snapshots before and after each pass; ``pipeline.graph`` is the compiled one.
         compiled: the backend's executable.
-        execute: the executable, or what the policy of the options makes of it.
+        execute: the executable, perhaps wrapped by the policy of the options.
         run: the same, but with values that stay on the backend's device, if it has one of its own.
         takes_devices: whether `run` takes and gives values on a device.
     """

@@ -81,7 +81,7 @@ class Recorded:
     made: list[Made] = field(default_factory=list)  # the outputs with more than a value
     assigned: Assigned = field(default_factory=Assigned)  # the tensors that are looked up at each call
     leaked: bool = False  # whether the function keeps traced tensors
-    changed: list[str] = field(default_factory=list)  # the names of what it has changed outside
+    changed: list[str] = field(default_factory=list)  # the names of the values it has changed outside
 
 
 def record(
@@ -97,7 +97,7 @@ def record(
     """Run the function under a recording. No traced tensor outlives this call, unless it leaked.
 
     Args:
-        around: observes what the function reads.
+        around: the observer of the function's reads.
         copies: whether a tensor from outside that is returned is an output of the graph, or itself.
         places: places that the function can reach; its assignments to them are undone, and a part of the outcome.
     """

@@ -28,7 +28,7 @@ class CallStaging(Staging):
 
     Attributes:
         untaped: the nodes of operations under `no_grad`, which the tape did not see, such as those of `detach`.
-            What a `Function` computes is not among them, since its result has a derivative.
+            Operations of a `Function` are not among them, since its result has a derivative.
         overwritten: the last tensor that was written in place although it is on the tape.
         known: tensors from outside whose values decide shapes; the trace depends on these.
         observer: the profile function that looks for the user's functions, if there is one.

@@ -75,11 +75,11 @@ class Traced:
         is_one = self._outcome.result is LEAF and len(leaves) == 1 and type(leaves[0]) is Output
         self._returns_one = is_one and not (self._assigns or self._outcome.changed)
         self._seen: list[Any] = []  # the arrays of the captured tensors at the last check
-        self._seen_there: list[ref[Any]] = []  # the same on a device, where a step takes the memory of what it replaces
+        self._seen_there: list[ref[Any]] = []  # the same on a device, where a step takes the memory of old values
         self._may_overwrite = False  # whether targets may be overwritten while the graph runs
         program.keep(self._outside)
         self._look_at(program.values(self._outside))
-        self.before: Callable[[Sequence[Tensor]], Executable] | None = None  # called before a call, gives what runs it
+        self.before: Callable[[Sequence[Tensor]], Executable] | None = None  # called before a call, gives the runner
 
     # Whether the graph still describes the function -----------------------------------------------------------
 

@@ -116,7 +116,7 @@ class GraphStaging(Staging):
         return tensor
 
     def placeholder_of(self, key: object) -> Node | None:
-        """Return the placeholder behind a tensor, whatever was written to it since, or whatever it stands for."""
+        """Return the placeholder behind a tensor, even if it was written to since, or now holds another value."""
         node = self._handles[id(key)][1] if id(key) in self._handles else getattr(key, "_value", None)
         return next((known for known in self.placeholders if known is node), None)
 
@@ -136,7 +136,7 @@ class GraphStaging(Staging):
     def renew(self, tensor: Tensor) -> None:
         """Update a view after writes to the computed value that it views.
 
-        A view of a variable stays: whether the variable is written is decided by what is fetched.
+        A view of a variable stays: the fetches decide whether the variable is written.
         """
         if tensor._view is not None and isinstance(tensor._view.root._value, Node):
             self.node_of(tensor)
@@ -194,7 +194,7 @@ class GraphStaging(Staging):
 class Graph(BaseGraph):
     """Graph of operations, to be defined in a `with` block and run by a `Session`.
 
-    Printing it gives the listing; `Graph.parse` reads one. See `minitorch.graph.Graph` for what can be done with it.
+    Printing it gives the listing; `Graph.parse` reads one. See `minitorch.graph.Graph` for its methods.
 
     Example:
         >>> import minitorch as mt

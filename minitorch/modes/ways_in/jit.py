@@ -1,7 +1,7 @@
 """`jit`: trace a function once per signature, then run the compiled graph.
 
 A call is described by its *signature* (`signature`): the structure of its arguments, the shapes and types of the
-tensors among them, the values of everything else; where it decides what is a view, how they lie in memory, too. The
+tensors among them, the values of everything else; and the memory layout where it decides between view and copy. The
 first call of each signature traces the function; later ones run the compiled graph (`calling`). Tensors that the
 function uses from outside (parameters, optimiser state, the random state) are inputs of the graph, read at every call;
 in-place writes become outputs, written back after every call. So a whole training step is one graph. Its forms can be
@@ -216,18 +216,18 @@ def jit(
             a crash, since the program runs in a child process (not on Windows and macOS). Then the call changes
             nothing, the error names the faulty pass, or the kernel and the node, and a reproducer is written (to a
             temporary folder, or to the one given here). ``checked()`` gives the largest difference of each output, in
-            units in the last place. If every part is right, rounding errors have added up, which is no error.
-        device: where the graph runs, for a backend that has a choice: with ``backend="xla"`` what JAX sees, ``"cpu"``,
+            units in the last place. If every part is right, rounding errors have added up, and nothing is raised.
+        device: where the graph runs, for a backend that has a choice: with ``backend="xla"`` JAX's devices, ``"cpu"``,
             ``"cuda"``, ``"tpu"`` or ``"cuda:1"``. Results stay there until Python asks for their numbers.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
-        another number is another graph. ``explain()`` tells what was traced and why, ``graph(*args)`` shows it. An
+        another number is another graph. ``explain()`` tells the traces and their reasons, ``graph(*args)`` shows it. An
         argument or a tensor from outside that is returned is that tensor itself, as in eager mode; all other results
         are contiguous, with memory of their own, also those that are views in eager mode.
 
     Gradients through a call are those of the function, and can be differentiated again. For second derivatives a hook
-    is constant, and what a `minitorch.autograd.Function` saved has the derivatives of the operations in its `forward`.
+    is constant, and values saved by a `minitorch.autograd.Function` have the derivatives of its `forward`'s operations.
 
     Raises:
         TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).

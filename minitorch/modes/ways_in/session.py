@@ -167,7 +167,7 @@ class Session(Drawable):
 
         Returns:
             A `Frozen` function of the placeholders, which have to have the shapes and types that they were defined
-            with. It can be saved, and returns what `run` would.
+            with. It can be saved, and its results are those of `run`.
 
         Raises:
             TracingError: for fetches that write to variables, draw random numbers or need a module in training

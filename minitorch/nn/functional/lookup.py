@@ -65,7 +65,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
 
     Args:
         input: class numbers, of an integer type and any shape.
-        num_classes: the length of the rows; by default the largest number plus 1, which is known in eager mode only.
+        num_classes: the length of the rows; by default the largest number plus 1, known in eager mode only.
 
     Raises:
         TracedValueError: while recording, if `num_classes` is left out (``MT103``).
