@@ -227,7 +227,7 @@ class Node:
         inputs: the nodes it is computed from.
         params: its static parameters, by name; never changed after construction.
         spec: shape and element type of the result.
-        source: the user's line that asked for it, if known.
+        source: the user's line that caused it, if known.
         trace: the recording it was made in (an opaque token), or None for nodes made by passes and parsers.
     """
 

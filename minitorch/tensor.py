@@ -143,7 +143,7 @@ class Tensor(TensorMethods):
         return self.spec.size
 
     def element_size(self) -> int:
-        """Return bytes per element."""
+        """Return the bytes per element."""
         return self.dtype.itemsize
 
     @property
@@ -336,7 +336,7 @@ def share(tensor: Tensor) -> Tensor:
 
 
 def twin_of(tensor: Tensor) -> Tensor:
-    """Return another tensor with the same value and no history, and without a hold on the tensor."""
+    """Return another tensor with the same value and no history, which does not keep the tensor alive."""
     twin = Tensor(tensor._value)
     if tensor._view is not None:
         twin._view = tensor._view.again()

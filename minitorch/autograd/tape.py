@@ -156,7 +156,7 @@ def record_many(
 
 
 def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Tensor, saved: bool) -> None:
-    """Make a tensor the output at a position; `value` stands for it on the tape, which never points to its results."""
+    """Make a tensor the output at a position; `value` represents it on the tape, which never points to its results."""
     if not output.dtype.is_floating_point:
         return
 
@@ -235,7 +235,7 @@ def propagate(
     """Walk the tape from the roots, and collect the gradients of the leaves, or of the wanted tensors.
 
     Args:
-        wanted: keys (see `key_of`) of the tensors whose gradients are asked for; None means all leaves. Only
+        wanted: keys (see `key_of`) of the tensors whose gradients are wanted; None means all leaves. Only
             entries on a way to them are visited.
         stop_at_wanted: do not look for other wanted tensors behind a wanted one.
         outside_hooks: run the hooks of leaves from outside the recording under way; off where the walk is the

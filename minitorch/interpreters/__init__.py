@@ -5,9 +5,9 @@
     layers               each handles a primitive or passes it on         `watching`
     Eager or Staging     computes, or records                             `eager`, `staging`
 
-Every operation of every mode goes through `bind`, which asks the top of the thread's stack of interpreters. The tape is
-the same for all of them, which is why `backward` can itself be recorded into a graph. All this belongs to the thread:
-two threads with different modes do not disturb each other.
+Every operation of every mode goes through `bind`, which calls the top of the thread's stack of interpreters. The tape
+is the same for all of them, so `backward` can itself be recorded into a graph. This state belongs to the thread: two
+threads with different modes do not disturb each other.
 """
 
 from .binding import bind, callback, concrete, number, twin

@@ -31,8 +31,8 @@ class Eager:
     operands: Callable[..., Any] | None = None
 
     def __init__(self) -> None:
-        # PyTorch is silent about overflow and 0/0, NumPy warns. The setting is made in a context of our own,
-        # so that the user's NumPy stays as it was, at a tenth of the price of np.errstate per operation.
+        # PyTorch is silent about overflow and 0/0, NumPy warns. The setting is made in a separate context,
+        # so that the user's NumPy stays as it was, at a tenth of the cost of np.errstate per operation.
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.run: Callable[..., Any] = context.run

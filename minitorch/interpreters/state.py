@@ -127,7 +127,7 @@ def current_staging() -> Staging | None:
 
 @contextmanager
 def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
-    """Make an interpreter current for a `with` block; None stands for the thread's eager one."""
+    """Make an interpreter current for a `with` block; None means the thread's eager one."""
     state = thread
     previous, handler = state.interpreter, state.handler
     state.interpreter = interpreter or state.eager

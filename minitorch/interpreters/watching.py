@@ -62,14 +62,14 @@ class Watcher(Layer):
         return output
 
     def computed(self, primitive: Primitive, operands: Sequence[Array], value: Array, source: Source | None) -> None:
-        """Be told that a value was computed, for a line of the user's."""
+        """Handle a computed value; `source` is the user's line."""
 
     def suspects(self, array: Array) -> bool:
         """Return whether to be told the values inside a compiled kernel with this result."""
         return True
 
     def ran(self, begin: int, kind: str, what: Any) -> None:
-        """Be told that something ran from `begin`, in nanoseconds, until now.
+        """Handle the end of something that ran from `begin`, in nanoseconds, until now.
 
         Args:
             kind: ``"node"`` of a graph that NumPy runs, or ``"kernel"`` of compiled code; around these ``"call"`` of a
@@ -78,7 +78,7 @@ class Watcher(Layer):
         """
 
     def made(self, array: Array) -> None:
-        """Be told that compiled code has allocated an array."""
+        """Handle the allocation of an array by compiled code."""
 
     @contextmanager
     def span(self, kind: str, what: Any) -> Iterator[None]:

@@ -109,7 +109,7 @@ def _product(node: Node, known: Known) -> Interval:
 
 
 def _compared(node: Node) -> tuple[Node, ...]:
-    """Return the operands of the comparison that a selection goes by."""
+    """Return the operands of the comparison that decides a selection."""
     condition = node.inputs[0] if node.primitive is P.where else node
     is_comparison = condition.primitive in (P.less, P.less_equal, P.equal)
     return condition.inputs if is_comparison and condition.inputs[0].dtype.category == "int" else ()

@@ -35,7 +35,7 @@ class Pass:
         doc: its purpose, in a sentence.
         rules: its table of rules, if it has one.
         rearranges: whether it may give values another shape, and sums another order. Pictures then follow arithmetic
-            by the line of the program that asked for it.
+            by the line of the program that caused it.
     """
 
     name: str
