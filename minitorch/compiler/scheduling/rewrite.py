@@ -170,7 +170,7 @@ def check_fresh(procedure: Procedure, *names: str, near: str = "") -> None:
 
 
 def check_spelling(*names: str) -> None:
-    """Refuse names for new loops and arrays that are no identifiers in the printed text, which is run."""
+    """Refuse names that new loops and arrays cannot have in the printed text, which is run."""
     for name in names:
         if not NAME.fullmatch(name) or keyword.iskeyword(name):
             raise _no_new_name(name)
