@@ -1,9 +1,9 @@
 """Linear constraints on integers, and whether any integers satisfy all of them: Fourier-Motzkin elimination.
 
 An unknown is eliminated by adding every inequality that bounds it from below to every one that bounds it from above.
-The last form left has no unknowns, and is false without a solution. As the unknowns are integers, every
+What is left at last has no unknowns, and is false if there is no solution. As the unknowns are integers, every
 inequality is divided by the common divisor of its coefficients and its constant rounded (Pugh, "The Omega test", 1991).
-A solution may still be a fraction, so "may be satisfied" can be wrong, and "contradictory" cannot.
+A solution may be a fraction all the same, so "may be satisfied" can be wrong, and "contradictory" cannot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST = 300  # inequalities at a time; with more, more contradictions are found, 
 
 
 def plus(*parts: tuple[Form, int]) -> Form:
-    """Return the sum of some forms times factors."""
+    """The sum of some forms times factors."""
     found: dict[int, int] = {}
     for form, factor in parts:
         for unknown, by in form.items():
@@ -29,7 +29,7 @@ def plus(*parts: tuple[Form, int]) -> Form:
 
 
 def are_contradictory(zero: Iterable[Form], positive: Iterable[Form]) -> bool:
-    """Return whether no integers make some forms zero, and others at least zero.
+    """Whether no integers make some forms zero, and others at least zero.
 
     Example:
         >>> i, j = 1, 2
@@ -50,7 +50,7 @@ def are_contradictory(zero: Iterable[Form], positive: Iterable[Form]) -> bool:
         if unknowns:
             chosen = min(unknowns, key=lambda unknown: abs(unknowns[unknown]))
             equations, least = ([_without(chosen, each, equation) for each in forms] for forms in (equations, least))
-    inequalities: dict[Terms, int] | None = _rounded(least, {})
+    inequalities: dict[Terms, int] | None = _rounded(least)
     while inequalities:
         below: dict[int, list[int]] = {}
         above: dict[int, list[int]] = {}
@@ -60,44 +60,35 @@ def are_contradictory(zero: Iterable[Form], positive: Iterable[Form]) -> bool:
         chosen = min((_cost(below.get(each, []), above.get(each, [])), each) for each in {**below, **above})[1]
         if len(inequalities) + len(below.get(chosen, [])) * len(above.get(chosen, [])) > MOST:
             return False
-        own = {terms: by for terms, by in inequalities.items() if any(unknown == chosen for unknown, _ in terms)}
-        others = {terms: by for terms, by in inequalities.items() if terms not in own}
-        inequalities = _rounded(_eliminated(chosen, [{**dict(terms), ONE: by} for terms, by in own.items()]), others)
+        inequalities = _rounded(_eliminated(chosen, [{**dict(terms), ONE: by} for terms, by in inequalities.items()]))
     return inequalities is None
 
 
-def _cost(below: list[int], above: list[int]) -> tuple[bool, int, int]:
-    """Return the sort key of eliminations.
-
-    First those that lose no integers, as all coefficients on a side are 1; then small coefficients, as the small digits
-    of an index decide about the large ones; then those that leave few inequalities.
-    """
+def _cost(below: list[int], above: list[int]) -> tuple[bool, int]:
+    """First the eliminations that lose no integers, as all coefficients on a side are 1; of those, few inequalities."""
     is_exact = max(below, default=1) == 1 or max(above, default=1) == 1
-    return not is_exact, max((*below, *above)), len(below) * len(above) - len(below) - len(above)
+    return not is_exact, len(below) * len(above) - len(below) - len(above)
 
 
 def _without(unknown: int, form: Form, equation: Form) -> Form:
-    """Return a positive multiple of a form, with an equation in place of an unknown."""
+    """A positive multiple of a form, in which an equation takes the place of an unknown."""
     by, own = form.get(unknown, 0), equation[unknown]
     return plus((form, abs(own)), (equation, -by if own > 0 else by)) if by else form
 
 
 def _eliminated(unknown: int, forms: list[Form]) -> Iterator[Form]:
-    """Yield the consequences for all other unknowns of inequalities that mention one."""
-    below = [each for each in forms if each[unknown] > 0]
-    above = [each for each in forms if each[unknown] < 0]
+    """What follows from some inequalities for all other unknowns."""
+    below = [each for each in forms if each.get(unknown, 0) > 0]
+    above = [each for each in forms if each.get(unknown, 0) < 0]
+    yield from (each for each in forms if not each.get(unknown, 0))
     for low in below:
         for high in above:
             yield plus((low, -high[unknown]), (high, low[unknown]))
 
 
-def _rounded(forms: Iterable[Form], found: dict[Terms, int]) -> dict[Terms, int] | None:
-    """Return inequalities without common divisors, the strictest of those with the same terms; None if one is false.
-
-    Args:
-        forms: that are at least zero.
-        found: inequalities beside them, to which they are added.
-    """
+def _rounded(forms: Iterable[Form]) -> dict[Terms, int] | None:
+    """Inequalities without common divisors, the strictest of those with the same terms; None if one is false."""
+    found: dict[Terms, int] = {}
     for form in forms:
         unknowns = {unknown: by for unknown, by in form.items() if by and unknown != ONE}
         divisor = gcd(*unknowns.values())
