@@ -24,8 +24,9 @@ RIGHT, FAR, GRADIENTS, KERNEL, FEW = "right numbers", "far from zero", "gradient
 
 
 def near(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Numbers on both sides of zero."""
-    return random.uniform(-5, 5, shape).astype(np.float32).astype(np.float64)
+    """Draw numbers on both sides of zero, none of which is nearly zero, where a formula loses digits."""
+    found = random.uniform(0.1, 5, shape) * random.choice([-1.0, 1.0], shape)
+    return np.asarray(found.astype(np.float32).astype(np.float64))
 
 
 def beyond(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
