@@ -240,7 +240,7 @@ def _in_type(wanted: Number, spec: Spec) -> Number | None:
 
 
 def orders(pattern: Pattern) -> Iterator[Pattern]:
-    """Return all orders of the operands of commutative operations in a pattern."""
+    """Yield all orders of the operands of commutative operations in a pattern."""
     if not isinstance(pattern, Operation):
         yield pattern
         return

@@ -165,7 +165,7 @@ class Staging:
         return known
 
     def _neighbours(self, tensor: Tensor) -> Iterator[Captured]:
-        """Return the captured tensors that share memory with a tensor and are no views of the same root."""
+        """Yield the captured tensors that share memory with a tensor and are no views of the same root."""
         for other in self.memory.get(memory_owner(tensor._value), ()):
             if other.tensor._root is not tensor._root and may_share(other.tensor._value, tensor._value):
                 yield other

@@ -71,7 +71,7 @@ def _borrow(target: Target, effort: int) -> Iterator[Any]:
 
 @contextmanager
 def _module(text: str, target: Target, level: int) -> Iterator[tuple[Any, Any]]:
-    """Return the verified module and a target machine, in a new context, which ends with them.
+    """Provide the verified module and a target machine, in a new context, which ends with them.
 
     LLVM's contexts never forget a type or a constant, so one that lives as long as the process would grow for ever.
     """

@@ -120,7 +120,7 @@ def _has_hidden_state(kind: type) -> bool:
 
 
 def parts_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Return the attributes by which a function, a partial or the like is compared."""
+    """Yield the attributes by which a function, a partial or the like is compared."""
     for kind, names in _PARTS.items():
         if isinstance(value, kind):
             for name in names:
@@ -131,7 +131,7 @@ def parts_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def items_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Return the items of a container, named as one writes them; the keys of a dict are among them."""
+    """Yield the items of a container, named as one writes them; the keys of a dict are among them."""
     if isinstance(value, (dict, types.MappingProxyType)):
         for key, item in _class_of(value).items(value):
             yield "", key

@@ -54,7 +54,7 @@ def is_users_object(value: Any) -> bool:
 
 
 def variables_of(function: FunctionType) -> Iterator[tuple[str, CellType]]:
-    """Return the variables of enclosing functions, as far as they have values."""
+    """Yield the variables of enclosing functions, as far as they have values."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):
             cell.cell_contents  # noqa: B018  there may be none

@@ -51,7 +51,7 @@ class Reads(NamedTuple):
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
-    """Return a piece of code, and those of the functions defined in it."""
+    """Yield a piece of code, and those of the functions defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -120,7 +120,7 @@ def follows_training(module: Module) -> bool:
 
 
 def tensors_in(variable: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    """Return the tensors of a variable, with names: of a module, an optimiser or a container, those inside."""
+    """Yield the tensors of a variable, with names: of a module, an optimiser or a container, those inside."""
     if isinstance(value, Tensor):
         yield variable, value
     elif isinstance(value, Module):

@@ -141,7 +141,7 @@ class SignatureReport:
         return found
 
     def details(self) -> Iterator[str]:
-        """Return the complete report, line by line."""
+        """Yield the complete report, line by line."""
         yield f"traced because: {self.reason}"
         yield (
             f"{counted(self.calls, 'call')}, {counted(self.hits, 'hit')}; traced in {self.trace_time * 1e3:.1f} ms, "
