@@ -26,10 +26,10 @@ from nbgrader.utils import determine_grade
 import minitorch as mt
 from minitorch.graph import Graph, evaluate
 from minitorch.passes import DEAD_CODE
-from minitorch_grading import asks, checks
+from minitorch_grading import asks
 from minitorch_grading.asks.limit import Limited
 from minitorch_grading.asks.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
-from minitorch_grading.checks import EXERCISES, TASKS, Task
+from minitorch_grading.checks import EXERCISES, TASKS, Task, fusion
 from minitorch_grading.checks import task as task_module
 from minitorch_grading.checks.samples import random_graph, shrink, values_for
 from minitorch_grading.checks.score import Part, Score, weakest
@@ -266,8 +266,8 @@ def test_the_search_for_smaller_cases_of_a_slow_answer_ends(monkeypatch: pytest.
 
     monkeypatch.setattr(task_module, "SHRINKING_SECONDS", 0.5)
     calls: list[Graph] = []
-    score = checks.rewriting.merge.score(lambda graph: (calls.append(graph), slow(graph))[1], (0, 1))
-    cases = sum(len(checks.rewriting.merge.inputs(seed)) for seed in (0, 1))
+    score = TASKS["rewriting.merge"].score(lambda graph: (calls.append(graph), slow(graph))[1], (0, 1))
+    cases = sum(len(TASKS["rewriting.merge"].inputs(seed)) for seed in (0, 1))
     assert score.points < 30 and "before" in score.reason
     assert cases < len(calls) < cases + 15  # ten in half a second, and one that was begun for each part
 
@@ -466,7 +466,7 @@ def test_whatever_is_sent_is_judged(task: Task) -> None:
 
 
 def test_a_graph_that_is_far_too_large_is_not_computed() -> None:
-    task = checks.rewriting.dead_code
+    task = TASKS["rewriting.dead_code"]
     bomb = "graph(x: f32[2,3], y: f32[2,3]): %0 = reshape(x, shape=[6]) %1 = expand(%0, shape=[99999999,6]) "
     bomb += "%2 = neg(%1) %3 = reduce_sum(%2, dims=[0]) %4 = reshape(%3, shape=[2,3]) return %4"
     answers = encode([(bomb, None) for _ in task.inputs(0)])
@@ -474,7 +474,7 @@ def test_a_graph_that_is_far_too_large_is_not_computed() -> None:
 
 
 def test_a_smaller_graph_is_told_only_of_an_answer_that_is_wrong() -> None:
-    task = checks.rewriting.dead_code
+    task = TASKS["rewriting.dead_code"]
     small = ("graph(x: f32[2]): %0 = neg(x) return %0", "graph(x: f32[2]): %0 = exp(x) return %0")
     cases = task.inputs(0)
     told = task.judge(cases, encode([(text, small) for _, text in cases])).reason  # nothing was removed
@@ -511,7 +511,7 @@ def test_a_part_counts_as_it_does_on_the_worst_inputs() -> None:
 
 
 def test_an_ask_answers_questions_and_has_no_score() -> None:
-    task = checks.reductions.merge_moments
+    task = TASKS["reductions.merge_moments"]
     said: list[Any] = []
     questions = [*map(encode, task.inputs(40)[:2]), None]
 
@@ -532,9 +532,9 @@ def test_an_ask_answers_questions_and_has_no_score() -> None:
 
 
 def test_the_picture_of_a_roofline_shows_what_is_right() -> None:
-    rows = {row.name: row for row in checks.fusion.picture().rows}
-    right = {key: row[1] for key, row in checks.fusion.READINGS.items()}
-    assert right["ridge"] == checks.fusion.PEAK / checks.fusion.BANDWIDTH
+    rows = {row.name: row for row in fusion.picture().rows}
+    right = {key: row[1] for key, row in fusion.READINGS.items()}
+    assert right["ridge"] == fusion.PEAK / fusion.BANDWIDTH
     assert (rows["a"].bytes / rows["b"].bytes, rows["a"].seconds / rows["b"].seconds) == (right["bytes"], right["time"])
     share = {name: max(row.of_bandwidth, row.of_peak) for name, row in rows.items()}  # of the nearer roof
     assert right["below"] == "".join(name for name in rows if share[name] < 0.9)

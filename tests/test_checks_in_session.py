@@ -42,7 +42,10 @@ AROUND: dict[str, Callable[[], contextlib.AbstractContextManager[object]]] = {
 @pytest.mark.parametrize("name", AROUND)
 def test_a_check_answers_the_same_inside_of_any_block(name: str) -> None:
     with AROUND[name]():
-        for score in (checks.graph.order.score(order, (0,)), checks.eager.unbroadcast.score(unbroadcast, (0,))):
+        for score in (
+            checks.TASKS["graph.order"].score(order, (0,)),
+            checks.TASKS["eager.unbroadcast"].score(unbroadcast, (0,)),
+        ):
             assert score.points == score.of, score
         assert mt.is_grad_enabled() == (name != "no_grad")
     with mt.lazy():
@@ -53,7 +56,7 @@ def test_a_check_answers_the_same_inside_of_any_block(name: str) -> None:
 def test_a_student_who_switched_gradients_off_has_all_points() -> None:
     mt.set_grad_enabled(False)
     try:
-        assert checks.eager.unbroadcast(unbroadcast).points == 30
+        assert checks.TASKS["eager.unbroadcast"](unbroadcast).points == 30
         assert not mt.is_grad_enabled()
     finally:
         mt.set_grad_enabled(True)
@@ -63,6 +66,6 @@ def test_a_traced_session_is_checked_too() -> None:
     before = sys.gettrace()
     sys.settrace(lambda *_: None)
     try:
-        assert checks.graph.order.score(order, (0,)).points == 30
+        assert checks.TASKS["graph.order"].score(order, (0,)).points == 30
     finally:
         sys.settrace(before)

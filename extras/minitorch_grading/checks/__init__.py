@@ -5,48 +5,20 @@
 
 from __future__ import annotations
 
-from . import (
-    autograd,
-    compilers,
-    deferred,
-    devices,
-    eager,
-    export,
-    fusion,
-    graph,
-    inference,
-    memory,
-    primitives,
-    quantization,
-    reductions,
-    rewriting,
-    schedules,
-    tracing,
-    transformer,
-)
+from importlib import import_module
+
 from .score import Part, Score
 from .task import SEEDS, Task
 
-# The exercises in the order of the course, each with its tasks in the order of its notebook.
+# The exercises in the order of the course, each with its tasks in the order of its notebook. Each has a module.
 EXERCISES: dict[str, tuple[Task, ...]] = {
-    "01-eager": eager.TASKS,
-    "02-autograd": autograd.TASKS,
-    "03-graph": graph.TASKS,
-    "04-tracing": tracing.TASKS,
-    "05-deferred": deferred.TASKS,
-    "06-rewriting": rewriting.TASKS,
-    "07-fusion": fusion.TASKS,
-    "08-schedules": schedules.TASKS,
-    "09-reductions": reductions.TASKS,
-    "10-primitives": primitives.TASKS,
-    "11-memory": memory.TASKS,
-    "12-inference": inference.TASKS,
-    "13-quantization": quantization.TASKS,
-    "14-export": export.TASKS,
-    "15-compilers": compilers.TASKS,
-    "16-devices": devices.TASKS,
-    "17-transformer": transformer.TASKS,
-}
+    name: import_module(f".{name.partition('-')[2]}", __name__).TASKS
+    for name in (
+        "01-eager", "02-autograd", "03-graph", "04-tracing", "05-deferred", "06-rewriting", "07-fusion", "08-schedules",
+        "09-reductions", "10-primitives", "11-memory", "12-inference", "13-quantization", "14-export", "15-compilers",
+        "16-devices", "17-transformer",
+    )
+}  # fmt: skip
 TASKS: dict[str, Task] = {task.name: task for tasks in EXERCISES.values() for task in tasks}
 
 __all__ = ["EXERCISES", "SEEDS", "TASKS", "Part", "Score", "Task"]

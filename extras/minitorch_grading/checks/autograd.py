@@ -16,7 +16,7 @@ from ..asks import autograd as asks
 from ..asks.autograd import KEPT, Step, alternatives
 from ..asks.plain import Array, described
 from .golf import Golf
-from .reasons import hint, wrong_form
+from .reasons import expect, hint
 from .samples import in_parts
 from .task import Cases, by_case
 
@@ -42,9 +42,8 @@ RULES: dict[str, Callable[..., tuple[float, ...]]] = {
 }
 
 
-def _rules(seed: int) -> Cases:
+def _rules(random: Random) -> Cases:
     """A name, a cotangent, and what the tape has kept: operands or result, the other is None."""
-    random = Random(seed)
     found: Cases = []
     for name, rule in RULES.items():
         g = random.uniform(1.5, 3.0)
@@ -67,8 +66,7 @@ def _about_rule(case: Any) -> str:
 def _wrong_shares(part: str, case: Any, answer: Any) -> str | None:
     name, g, operands, result = case
     count = RULES[name].__code__.co_argcount - 2
-    if reason := wrong_form(answer, tuple, float, count):
-        return reason
+    expect(answer, tuple[float, ...], count=count)
     y = math.nan if result is None else result
     right = RULES[name](g, *(operands or (math.nan,) * count), y)
 
@@ -114,9 +112,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., float], Callable[..., list[float]]]] = 
 }
 
 
-def _points(seed: int) -> list[tuple[str, list[float], tuple[str, float]]]:
+def _points(random: Random) -> list[tuple[str, list[float], tuple[str, float]]]:
     """The part and the point; not sent are the name of the function, and c."""
-    random = Random(seed)
 
     def numbers(count: int) -> list[float]:
         return [random.uniform(1, 2) for _ in range(count)]
@@ -158,8 +155,7 @@ def _wrong_difference(part: str, numbers: list[float], answer: Any) -> str | Non
     where = f"with f = {name} and c = {c:.3g}, "
     if part == COPIED and after != numbers:
         return f"{where}afterwards the list is {after}; move a copy, the list is the caller's"
-    if reason := wrong_form(gradient, list, float, len(numbers)):
-        return where + reason
+    expect(gradient, list[float], f"{where}a list of {len(numbers)} floats", count=len(numbers))
     function, derivatives = FUNCTIONS[name]
     for place, (have, wanted) in enumerate(zip(gradient, derivatives(c, *numbers), strict=True)):
         if not _is_near(have, wanted):
@@ -234,8 +230,7 @@ PROGRAMS = {
 }
 
 
-def _programs(seed: int) -> Cases:
-    random = Random(seed)
+def _programs(random: Random) -> Cases:
     x, y = random.uniform(0.3, 0.9), random.uniform(0.3, 0.9)
     return in_parts(PROGRAMS, lambda programs: ([x, 0.0 if programs == [NOUGHT] else y], programs))
 
@@ -334,9 +329,8 @@ BOUND = 0.1  # of the loss; the labels are 1 and -1, so that 1 is what zeros hav
 Training = tuple[list[list[float]], list[float], list[float], int]
 
 
-def _corners(seed: int) -> Cases:
+def _corners(random: Random) -> Cases:
     """Two points near each corner of a square, labels that differ from corner to corner, weights, and steps."""
-    random = Random(seed)
     cases: Cases = []
     for part, steps in STEPS.items():
         places = [(x, y) for x in (-1, 1) for y in (-1, 1) for _ in range(2)]
@@ -356,10 +350,9 @@ def _sloped(case: Training, weights: Sequence[float], adds: bool = True) -> tupl
 
 def _wrong_train(part: str, case: Training, answer: Any) -> str | None:
     *_, before, steps = case
-    if reason := wrong_form(answer, list, list, steps, "the weights after each step"):
-        return reason
-    if reason := next(filter(None, (wrong_form(each, list, float, asks.WEIGHTS) for each in answer)), None):
-        return reason
+    expect(answer, list[list[Any]], more="the weights after each step", count=steps)
+    for each in answer:
+        expect(each, list[float], count=asks.WEIGHTS)
     if steps > 1 and all(each == answer[0] for each in answer):
         return "all elements of the list are equal: put a new list of weights into it after each step"
     slopes: list[Array] = []
@@ -451,8 +444,7 @@ def _drawn_shape(random: Random, size: int) -> Shape:
     return ", ".join(steps), random.choices((40, 400), k=size)
 
 
-def _keeping(seed: int) -> Cases:
-    random = Random(seed)
+def _keeping(random: Random) -> Cases:
     shapes = [("mul x y, div 0 x, add 0 1", [40, 40, 40]), *(_drawn_shape(random, size) for size in (4, 6, 8))]
     return in_parts({ENOUGH: shapes, FEW: SHAPES}, lambda shape: _named(random, shape))
 
@@ -463,8 +455,7 @@ def _about_keeping(case: tuple[list[Step], Sizes]) -> str:
 
 def _wrong_saved(part: str, case: tuple[list[Step], Sizes], answer: Any) -> str | None:
     program, sizes = case
-    if reason := wrong_form(answer, list, str):
-        return reason
+    expect(answer, list[str])
     if strange := [each for each in answer if each not in sizes]:
         return f"{strange[0]!r} is no value of the program"
     kept = set(answer)

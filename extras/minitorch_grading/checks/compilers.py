@@ -13,7 +13,7 @@ from typing import Any
 from ..asks import compilers as asks
 from ..asks.compilers import SAME
 from ..asks.plain import described
-from .reasons import hint, wrong_form
+from .reasons import expect, hint
 from .task import by_case
 
 Cases = list[tuple[str, Any]]
@@ -150,8 +150,7 @@ def _listing(name: str, rows: list[Row], title: str, excerpt: bool) -> str:
     return body if excerpt else f"{head}{body}{end}"
 
 
-def _language_cases(seed: int) -> Cases:
-    random = Random(seed)
+def _language_cases(random: Random) -> Cases:
     cases: Cases = []
     for part in LANGUAGE:
         for name in random.sample(LANGUAGES, len(LANGUAGES)):
@@ -168,8 +167,7 @@ def _written_in(listing: str) -> str:
 
 def _wrong_language(part: str, case: Any, answer: Any) -> str | None:
     (listing,) = case
-    if reason := wrong_form(answer, tuple, str, 2, "the name of the language and a feature of the listing"):
-        return reason
+    expect(answer, tuple[str, str], more="the name of the language and a feature of the listing")
     name, feature = answer
     right = _written_in(listing)
     if name not in LANGUAGES:
@@ -229,8 +227,7 @@ def reordered(random: Random, rows: list[Row]) -> list[Row]:
     return found
 
 
-def _partner_cases(seed: int) -> Cases:
-    random = Random(seed)
+def _partner_cases(random: Random) -> Cases:
     cases: Cases = []
     for part, repeated in zip(PARTNERS, (False, True, True), strict=True):
         for size in (5, 7):
@@ -256,8 +253,7 @@ def _shown(rows: Iterable[Row]) -> str:
 
 def _wrong_partners(part: str, case: Any, answer: Any) -> str | None:
     ours, theirs = case
-    if type(answer) is not dict:
-        return f"a dict was expected, from names of ours to names of StableHLO's, and it is {described(answer)}"
+    expect(answer, dict, "a dict", "from names of ours to names of StableHLO's")
     means = {value: name for name, value in meanings(theirs, {"x": "%arg0", "y": "%arg1"}).items()}
     operation_of = {name: operation for name, operation, _ in theirs}
     for name, value in meanings(ours, {"x": "x", "y": "y"}).items():
@@ -352,8 +348,7 @@ def _random_rows(random: Random, letters: str) -> list[Row]:
     return rows
 
 
-def _kernel_cases(seed: int) -> Cases:
-    random = Random(seed)
+def _kernel_cases(random: Random) -> Cases:
     cases: Cases = [(part, (read_rows(text), part == "epilogues")) for part, texts in FIXED.items() for text in texts]
     for part, letters in zip(FIXED, ("pppr", "ppra", "ppprad", "pppprd"), strict=True):
         cases += [(part, (_random_rows(random, letters), part == "epilogues")) for _ in range(3)]
@@ -362,9 +357,8 @@ def _kernel_cases(seed: int) -> Cases:
 
 def _wrong_kernels(part: str, case: Any, answer: Any) -> str | None:
     rows, epilogues = case
-    form = all(type(each) in (list, tuple, set) for each in answer) if type(answer) in (list, tuple) else False
-    if not form or not all(type(name) is str for each in answer for name in each):
-        return f"a list of kernels was expected, each a list of names, and it is {described(answer)}"
+    names_of_one = list[str] | tuple[str, ...]
+    expect(answer, list[names_of_one] | tuple[names_of_one, ...], "a list of kernels", "each a list of names")
     names = [name for each in answer for name in each]
     if sorted(names) != sorted(name for name, _, _ in rows):
         return "each operation has to be in one kernel"
@@ -480,8 +474,7 @@ _FIXED = (
 )
 
 
-def _retrace_cases(seed: int) -> Cases:
-    random = Random(seed)
+def _retrace_cases(random: Random) -> Cases:
     found = [(policy, (policy, calls)) for policy in POLICIES for calls in _FIXED]
     return [*found, *((policy, (policy, _calls(random, 8))) for policy in POLICIES for _ in range(3))]
 
@@ -496,8 +489,7 @@ def _told(call: Mapping[str, Any]) -> str:
 def _wrong_retraces(policy: str, case: Any, answer: Any) -> str | None:
     _, calls = case
     right = traced(policy, calls)
-    if type(answer) is not list or len(answer) != len(calls):
-        return f"a list of {len(calls)} was expected, one for each call, and it is {described(answer)}"
+    expect(answer, list, f"a list of {len(calls)}", "one for each call", len(calls))
     for number, (found, wanted) in enumerate(zip(answer, right, strict=True)):
         if found == wanted and type(found) is type(wanted):
             continue

@@ -12,7 +12,7 @@ from ..asks import deferred as asks
 from ..asks.plain import described
 from .golf import Golf
 from .pairs import key_task
-from .reasons import hint, indented, wrong_form
+from .reasons import expect, hint, indented
 from .samples import in_parts
 from .task import Cases, Verdict, by_case
 
@@ -23,8 +23,7 @@ SEEN = {ASK: 4, RECORD: 3, END: 3}
 Lines = list[tuple[int, bool]]  # of each line the time that its operations take, and whether it asks for a value
 
 
-def _blocks(seed: int) -> Cases:
-    random = Random(seed)
+def _blocks(random: Random) -> Cases:
     drawn = [random.random() < 0.3 for _ in range(8)]
     asking = ([0, 0, 0, 1], [0, 1, 0, 1, 0], [1, 1, 0], [0, 0], [*drawn, 0, 1, 0])
     blocks = [[(random.randrange(1, 90), bool(each)) for each in lines] for lines in asking]
@@ -48,8 +47,7 @@ def _shown(lines: Lines) -> list[int]:
 
 def _wrong_seen(part: str, case: tuple[Lines], answer: Any) -> str | None:
     (lines,), wanted = case, _shown(case[0])
-    if reason := wrong_form(answer, list, int, len(wanted)):
-        return reason
+    expect(answer, list[int], count=len(wanted))
     places = {
         ASK: [at for at, (_, asked) in enumerate(lines) if asked],
         RECORD: [at for at, (_, asked) in enumerate(lines) if not asked],
@@ -101,9 +99,8 @@ PROGRAMS = {  # `t` makes a tensor of a number; numbers in braces are drawn
 }
 
 
-def _programs(seed: int) -> list[tuple[str, None, str]]:
+def _programs(random: Random) -> list[tuple[str, None, str]]:
     """The part, and what is not sent: a program, of which each line is told when it is to be done."""
-    random = Random(seed)
     return [
         (part, None, program.format(*(random.randrange(1, 60) / 10 for _ in range(4))))
         for part, programs in PROGRAMS.items()
@@ -248,8 +245,7 @@ def _recorded(random: Random, change: str) -> Recorded:
     return program, dict(inputs[::-1] if change == BACKWARDS else inputs), [name[each] for each in held.split()]
 
 
-def _recordings(seed: int) -> Cases:
-    random = Random(seed)
+def _recordings(random: Random) -> Cases:
     found = in_parts(PAIRS, lambda pair: tuple(_recorded(random, change) for change in pair))
     random.shuffle(found)
     return found
@@ -317,8 +313,7 @@ RIGHT, FEW_RUNS, ONE_PROGRAM = NUMBERS, "few runs", "one program"
 DESCEND = {RIGHT: 5, FEW_RUNS: 8, ONE_PROGRAM: 7}
 
 
-def _descents(seed: int) -> Cases:
-    random = Random(seed)
+def _descents(random: Random) -> Cases:
     return [
         (part, (random.uniform(1, 3), [random.uniform(0.05, 0.4) for _ in range(every * times)], every))
         for part in DESCEND
@@ -348,8 +343,7 @@ def _wrong_descent(part: str, case: Any, answer: Any) -> str | None:
         x = x - rate * x
         right.append(x * x)
         states += [x, x * x]
-    if reason := wrong_form(losses, list, float, len(right)):
-        return reason
+    expect(losses, list[float], count=len(right))
     if off := [at for at in range(len(right)) if not _near(losses[at], right[at])]:
         return f"the loss of round {off[0] + 1} is {losses[off[0]]:.6g} and should be {right[off[0]]:.6g}"
     if part == RIGHT:
@@ -409,16 +403,14 @@ def _courses() -> tuple[Cuts, ...]:
     return tuple(_drawn(random, size, requests) for size, requests in ((20, 6), (40, 12), (60, 25), (60, 10)))
 
 
-def _cuts(seed: int) -> Cases:
-    random = Random(seed)
+def _cuts(random: Random) -> Cases:
     found: Cases = [(MET, _drawn(random, size, size // 2)) for size in (4, 10, 20)]
     return found + [(FEW, (costs, random.sample(requests, len(requests)))) for costs, requests in _courses()]
 
 
 def _wrong_cuts(part: str, case: Cuts, answer: Any) -> str | None:
     costs, requests = case
-    if reason := wrong_form(answer, list, int):
-        return reason
+    expect(answer, list[int])
     if strange := [each for each in answer if not 0 <= each < len(costs)]:
         return f"there is no operation {strange[0]}"
     for made, needed in requests:

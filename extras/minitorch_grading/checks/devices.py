@@ -5,7 +5,6 @@ The judge carries sends and plans out, and counts chunks, steps and bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from random import Random
 from typing import Any
@@ -16,8 +15,8 @@ from ..asks import devices as asks
 from ..asks.devices import carry_out
 from ..asks.plain import Array, Value, described
 from .compare import wrong_tensor
-from .reasons import recognised
-from .task import Task, Verdict, by_case
+from .reasons import Wrong, recognised, saying
+from .task import by_case
 
 Group = list[int]
 Sent = tuple[str, tuple[Group]]
@@ -43,8 +42,7 @@ FEW = "few bytes one after the other"
 ALL_GATHER = {"two devices and four": 5, "any number of devices": 5, FEW: 5}
 
 
-def _gathers(seed: int) -> list[Sent]:
-    random = Random(seed)
+def _gathers(random: Random) -> list[Sent]:
     return [
         *[("two devices and four", (_drawn(random, count),)) for count in (2, 4)],
         *[("any number of devices", (_drawn(random, count),)) for count in (1, 3, 6, random.choice((5, 7, 9)))],
@@ -55,10 +53,8 @@ def _gathers(seed: int) -> list[Sent]:
 def _wrong_gather(part: str, case: tuple[Group], answer: Any) -> str | None:
     (group,), chunks = case, range(len(case[0]))
     own = {device: [chunk if chunk == at else None for chunk in chunks] for at, device in enumerate(group)}
-    try:
+    with saying(ValueError):
         held = carry_out(answer, own)
-    except ValueError as error:
-        return str(error)
     for device, found in held.items():
         if None in found:
             return f"at the end device {device} does not have chunk {found.index(None)}"
@@ -77,50 +73,47 @@ SUMS, BYTES, STEPS = "every sum is complete", "as few bytes as a ring", "few ste
 ALL_REDUCE = {SUMS: 10, BYTES: 10, STEPS: 10}
 
 
-def _reductions(seed: int) -> list[Sent]:
-    random = Random(seed)
-    return [(SUMS, (_drawn(random, count),)) for count in (2, 4, 8, 16)]  # the first that is wrong is told
+def _reductions(random: Random) -> list[Sent]:
+    groups = [_drawn(random, count) for count in (2, 4, 8, 16)]  # the first that is wrong is told
+    return [(part, (group,)) for part in ALL_REDUCE for group in groups]
 
 
-def _wrong_sums(part: str, arguments: tuple[Group], answer: Any) -> str | None:
-    (group,) = arguments
-    try:
+def _check_sums(group: Group, answer: Any) -> None:
+    """See that each chunk of each device is a sum of what all devices had."""
+    with saying(ValueError):
         held = carry_out(answer, {device: [10**at] * len(group) for at, device in enumerate(group)})
-    except ValueError as error:
-        return str(error)
     for device, chunks in held.items():
         for chunk, value in enumerate(chunks):
             counts = [int(digit) for digit in reversed(f"{value:0{len(group)}d}")]
             twice = next((at for at, count in enumerate(counts) if count > 1), None)
             if twice is not None or len(counts) > len(group):
                 whose = group[(twice or 0) % len(group)]
-                return f"in chunk {chunk} of device {device}, what device {whose} had is counted more than once"
+                raise Wrong(f"in chunk {chunk} of device {device}, what device {whose} had is counted more than once")
             if 0 in counts:
                 whose = group[counts.index(0)]
-                return f"in chunk {chunk} of device {device}, what device {whose} had is missing"
+                raise Wrong(f"in chunk {chunk} of device {device}, what device {whose} had is missing")
+
+
+def _wrong_reduction(part: str, arguments: tuple[Group], answer: Any) -> str | None:
+    (group,) = arguments
+    _check_sums(group, answer)
+    sent, least, fewest = in_a_row(answer), 2 * (len(group) - 1), 2 * (len(group).bit_length() - 1)
+    if part == BYTES and sent > least:
+        many = f"{sent} chunks are sent one after the other, in a ring {least}"
+        return f"{many}; send no chunk whose sum the other does not need"
+    if part == STEPS and len(answer) > fewest:
+        return f"{len(answer)} steps, and {fewest} are enough; each step can halve the work that is left"
     return None
 
 
-_COMPLETE = by_case(asks.all_reduce, {SUMS: ALL_REDUCE[SUMS]}, _reductions, _wrong_sums, about=_about_group)
-
-
-def _judge_reductions(cases: list[Sent], answers: Any) -> Mapping[str, Verdict]:
-    said = {**_COMPLETE.verdicts(cases, answers)}
-    if said[SUMS] is not None:
-        return dict.fromkeys(ALL_REDUCE, said[SUMS])
-    for (_, (group,)), answer in zip(cases, answers, strict=True):
-        count = len(group)
-        sent, least, fewest = in_a_row(answer), 2 * (count - 1), 2 * (count.bit_length() - 1)
-        if sent > least:
-            reason = f"{_about_group((group,))}: {sent} chunks are sent one after the other, in a ring {least}"
-            said[BYTES] = said.get(BYTES) or f"{reason}; send no chunk whose sum the other does not need"
-        if len(answer) > fewest:
-            reason = f"{_about_group((group,))}: {len(answer)} steps, and {fewest} are enough"
-            said[STEPS] = said.get(STEPS) or f"{reason}; each step can halve the work that is left"
-    return {part: said.get(part) for part in ALL_REDUCE}
-
-
-all_reduce = Task(asks.all_reduce, ALL_REDUCE, _reductions, _judge_reductions)
+all_reduce = by_case(
+    asks.all_reduce,
+    ALL_REDUCE,
+    _reductions,
+    _wrong_reduction,
+    about=_about_group,
+    after=dict.fromkeys((BYTES, STEPS), (SUMS,)),
+)
 
 # --- messages: a product of matrices that are cut along one axis -------------------------------------------------
 
@@ -162,19 +155,19 @@ def reached(plan: list[tuple[str, str]], x: Cut, w: Cut) -> set[Cut]:
     """How y can be cut after a plan.
 
     Raises:
-        ValueError: if it cannot be carried out; says why.
+        Wrong: if it cannot be carried out; says why.
     """
     cut: dict[str, Cut] = {"x": x, "w": w}
     for kind, array in plan:
         if array != "y":
             if kind != "all-gather":
-                raise ValueError(f"an {kind} of {array} makes no sense: of an operand, parts can be gathered")
+                raise Wrong(f"an {kind} of {array} makes no sense: of an operand, parts can be gathered")
             if cut[array] is None:
-                raise ValueError(f"each device has all of {array}, so there is nothing to gather")
+                raise Wrong(f"each device has all of {array}, so there is nothing to gather")
             cut[array] = None
     pair = cut["x"], cut["w"]
     if pair not in COMPUTED:
-        raise ValueError(
+        raise Wrong(
             f"with x cut by {pair[0]} and w by {pair[1]}, a device has one place along the axis and so two parts that "
             "do not fit: one of them has to be gathered first"
         )
@@ -183,7 +176,7 @@ def reached(plan: list[tuple[str, str]], x: Cut, w: Cut) -> set[Cut]:
         if array == "y":
             made = {after for before in found for after in AFTERWARDS.get((kind, before), ())}
             if not made:
-                raise ValueError(f"there is no {kind} of y, which is then {_named(found)}")
+                raise Wrong(f"there is no {kind} of y, which is then {_named(found)}")
             found = made
     return found | {"rows", "columns"} if None in found else found  # a device can cut what it has
 
@@ -204,13 +197,12 @@ def least(given: Product) -> int:
         try:
             if y in reached(plan, x, w):
                 found.append(sum(moved(*each, shape, devices, itemsize) for each in plan))
-        except ValueError:
+        except Wrong:
             continue
     return min(found)
 
 
-def _products(seed: int) -> list[Planned]:
-    random = Random(seed)
+def _products(random: Random) -> list[Planned]:
     devices, unit = random.choice((8, 16)), 16 * random.randint(1, 3)  # devices that are no itemsize
     few, more, many = unit, 4 * unit, 16 * unit
 
@@ -244,23 +236,20 @@ def _about_product(given: Product) -> str:
 
 
 def _plan(answer: Any) -> list[tuple[str, str]]:
-    """The plan of an answer; a ValueError says what it is instead."""
+    """The plan of an answer."""
     if type(answer) not in (list, tuple) or len(answer) != 2 or type(answer[0]) not in (list, tuple):
-        raise ValueError(f"a pair of a plan and a number of bytes was expected, and it is {described(answer)}")
+        raise Wrong(f"a pair of a plan and a number of bytes was expected, and it is {described(answer)}")
     for each in answer[0]:
         pair = tuple(each) if type(each) in (list, tuple) else ()
         if len(pair) != 2 or pair[0] not in (*TIMES, "all-to-all") or pair[1] not in ("x", "w", "y"):
-            raise ValueError(f"{described(each)} in the plan is no pair of a collective and one of x, w, y")
+            raise Wrong(f"{described(each)} in the plan is no pair of a collective and one of x, w, y")
     return [(kind, array) for kind, array in answer[0]]
 
 
 def _wrong_messages(part: str, given: Product, answer: Any) -> str | None:
     x, w, y, shape, devices, itemsize = given
-    try:
-        plan = _plan(answer)
-        cuts = reached(plan, x, w)
-    except ValueError as error:
-        return str(error)
+    plan = _plan(answer)
+    cuts = reached(plan, x, w)
     if y not in cuts:
         wanted = "whole" if y is None else f"cut by {y}"
         return f"after your plan y is {_named(cuts)}, and should be {wanted}"
@@ -294,8 +283,7 @@ def _batch(random: np.random.Generator, sizes: tuple[int, ...], width: int) -> B
     return [(random.normal(size=x).astype(np.float32), random.normal(size=y).astype(np.float32)) for x, y in shapes]
 
 
-def _batches(seed: int) -> list[Batched]:
-    random = np.random.default_rng(seed)
+def _batches(random: np.random.Generator) -> list[Batched]:
     width, rows = int(random.integers(2, 5)), int(random.integers(2, 5))
     weight = random.normal(size=width).astype(np.float32)
     batches: dict[str, list[Batch]] = {
@@ -347,6 +335,6 @@ def _wrong_weight(part: str, given: Trained, answer: Any) -> str | None:
     return reason + recognised(known, lambda wrong: np.allclose(answer.array, wrong, atol=1e-4))
 
 
-train = by_case(asks.train, TRAIN, _batches, _wrong_weight, about=_about_pieces)
+train = by_case(asks.train, TRAIN, _batches, _wrong_weight, draws=np.random.default_rng, about=_about_pieces)
 
 TASKS = (all_gather, train, messages, all_reduce)

@@ -15,7 +15,7 @@ from ..asks import eager as asks
 from ..asks.eager import ENGINE, PROGRAMS, REFUSED, observed, records_of
 from ..asks.plain import Array, Fault, Value, described
 from .compare import wrong_tensor
-from .reasons import hint
+from .reasons import expect, hint
 from .samples import in_parts
 from .task import Cases, Verdict, by_case
 
@@ -28,8 +28,7 @@ SHAPES = {
 }
 
 
-def _losses(seed: int) -> Cases:
-    random = np.random.default_rng(seed)
+def _losses(random: np.random.Generator) -> Cases:
     return in_parts(SHAPES, lambda shapes: tuple(random.normal(size=shape).astype(np.float32) for shape in shapes))
 
 
@@ -73,7 +72,13 @@ def _without_refusing_all(said: dict[str, Verdict], answers: list[Any]) -> dict[
 
 
 mean_squared_error = by_case(
-    asks.mean_squared_error, LOSS, _losses, _wrong_loss, about=_shapes, refine=_without_refusing_all
+    asks.mean_squared_error,
+    LOSS,
+    _losses,
+    _wrong_loss,
+    draws=np.random.default_rng,
+    about=_shapes,
+    refine=_without_refusing_all,
 )
 
 # --- first_bad --------------------------------------------------------------------------------------------------
@@ -129,8 +134,7 @@ def _wrong_first_bad(part: str, case: Any, answer: Any) -> str | None:
     right = makers[0] if makers else None
     if type(answer) is type(right) and answer == right:
         return None
-    if answer is not None and type(answer) is not int:
-        return f"a position or None was expected, and it is {described(answer)}"
+    expect(answer, int | None, "a position or None")
     if answer is not None and 0 <= answer < len(records) and any(map(_bad, records[answer][1])):
         first = "no operation makes it" if right is None else f"the first that makes it is {right}"
         return f"operation {answer} only passes on what it got; {first}"
@@ -141,7 +145,7 @@ def _wrong_first_bad(part: str, case: Any, answer: Any) -> str | None:
     return f"it is operation {right}, not {answer}" + hint(np.isinf(records[right][2]).any(), "an infinity counts, too")
 
 
-first_bad = by_case(asks.first_bad, FIRST_BAD, _runs, _wrong_first_bad, about=_steps)
+first_bad = by_case(asks.first_bad, FIRST_BAD, _runs, _wrong_first_bad, draws=int, about=_steps)
 
 # --- observe ----------------------------------------------------------------------------------------------------
 
@@ -155,8 +159,7 @@ OBSERVE = {
 Operands = Sequence[Array]
 
 
-def _programs(seed: int) -> Cases:
-    random = np.random.default_rng(seed)
+def _programs(random: np.random.Generator) -> Cases:
     shape = int(random.integers(2, 6)), int(random.integers(3, 9))
     x, y = (random.random(shape).astype(np.float32) for _ in range(2))
     return [
@@ -219,7 +222,7 @@ def _wrong_observe(part: str, case: tuple[str, Array, Array], answer: Any) -> st
     )
 
 
-observe = by_case(asks.observe, OBSERVE, _programs, _wrong_observe)
+observe = by_case(asks.observe, OBSERVE, _programs, _wrong_observe, draws=np.random.default_rng)
 
 # --- unbroadcast ------------------------------------------------------------------------------------------------
 
@@ -281,6 +284,6 @@ def _wrong_unbroadcast(part: str, case: tuple[Array, Any], answer: Any) -> str |
     )
 
 
-unbroadcast = by_case(asks.unbroadcast, UNBROADCAST, _broadcasts, _wrong_unbroadcast, about=_where)
+unbroadcast = by_case(asks.unbroadcast, UNBROADCAST, _broadcasts, _wrong_unbroadcast, draws=int, about=_where)
 
 TASKS = (mean_squared_error, first_bad, observe, unbroadcast)

@@ -23,7 +23,7 @@ from ..asks.fusion import REDUCTIONS, operations
 from ..asks.plain import Fault, described
 from .machines.kernel_source import MOST_TEXT, Array, Machine, NotRunError
 from .machines.kernels import bytes_of, illegal, joined_to_the_last, reference, traffic
-from .reasons import hint, in_context, indented, recognised, wrong_form
+from .reasons import expect, hint, in_context, indented, recognised
 from .samples import graph_text, in_parts, listing, unforeseen
 from .task import Cases, Task, Verdict, by_case
 
@@ -75,9 +75,8 @@ BYTES = {READ: 8, WRITTEN: 8, REST: 4}
 NUMBERS = text_of("%0 = mul(x, 2.0); %1 = add(%0, 1.0); %2 = reduce_sum(%1, dims=[0]); %3 = neg(%2); %3")
 
 
-def _kernels(seed: int) -> Cases:
+def _kernels(random: Random) -> Cases:
     """The text of a graph, and the places of a kernel's nodes among its operations."""
-    random = Random(seed)
     cases: Cases = [
         (READ, (CHAIN, [0, 1, 2])),
         (READ, (DIAMOND, [1, 2, 3])),
@@ -108,8 +107,7 @@ def _about_kernel(case: tuple[str, list[int]]) -> str:
 def _wrong_bytes(part: str, case: tuple[str, list[int]], answer: Any) -> str | None:
     graph, kernel = _kernel_of(case)
     read, written = bytes_of(graph, kernel)
-    if type(answer) is not int:
-        return f"a whole number was expected, and it is {described(answer)}"
+    expect(answer, int, "a whole number")
     if answer == read + written:
         return None
 
@@ -155,8 +153,7 @@ HARD = 3  # such a graph counts as so many others
 Kernels = list[list[Node]]
 
 
-def _graphs(seed: int) -> Cases:
-    random = Random(seed)
+def _graphs(random: Random) -> Cases:
     texts = [CHAIN, DIAMOND, ZIGZAG, SIBLINGS, SOFTMAX, TURNS, *(_drawn(random, size) for size in SIZES)]
     return [("", text) for text in texts]  # every graph is for all parts
 
@@ -249,7 +246,9 @@ def _told(text: str, answer: Any, small: Any) -> tuple[str, ...]:
     return tuple(short if long and short else long for long, short in zip(whole, _reasons(*small), strict=True))
 
 
-partition = Task(asks.partition, PARTITION, _graphs, _judge_partition, shrinks=_wrong_partition)
+partition = Task(
+    asks.partition, PARTITION, lambda seed: _graphs(Random(seed)), _judge_partition, shrinks=_wrong_partition
+)
 
 # --- generate: a source is run, its loads and operations are counted, and so are the loops of its text -------------
 
@@ -286,15 +285,13 @@ def _random_loop(random: Random, size: int) -> str:
     return str(Graph(inputs, pool[-1:]))
 
 
-def _loops(seed: int) -> Cases:
-    random = Random(seed)
+def _loops(random: Random) -> Cases:
     texts = in_parts(GENERATED, lambda program: graph_text(f"f64[{LENGTH}]", program))
     return [*texts, (RIGHT, _random_loop(random, 6)), (ONE_LOOP, _random_loop(random, 5))]
 
 
 def _wrong_source(part: str, text: str, source: Any) -> str | None:
-    if type(source) is not str:
-        return f"a text was expected, the source of a function `kernel`, and it is {described(source)}"
+    expect(source, str, "a text", "the source of a function `kernel`")
     reason = _wrong_kernel(part, Graph.parse(text), source)
     return reason and f"{reason}\nit wrote\n{indented(source[:MOST_TEXT])}\nfor"
 
@@ -372,12 +369,10 @@ def picture() -> Any:
 
 
 def _wrong_reading(part: str, key: str, answer: Any) -> str | None:
-    if type(answer) is not dict or key not in answer:
-        return f"a dict with this key was expected, and it is {described(answer)}"
-    have, (_, right, mistakes) = answer[key], READINGS[key]
+    expect(answer, dict, "a dict with this key")
+    have, (_, right, mistakes) = answer.get(key), READINGS[key]
     if isinstance(right, str):
-        if reason := wrong_form(have, list, str):
-            return reason
+        expect(have, list[str])
         is_given: Callable[[Any], bool] = "".join(sorted(set(have))).__eq__
         otherwise = ""
     elif type(have) in (int, float):
@@ -387,9 +382,9 @@ def _wrong_reading(part: str, key: str, answer: Any) -> str | None:
     return None if is_given(right) else f"it is not {have}{recognised(mistakes.items(), is_given) or otherwise}"
 
 
-def _keys(seed: int) -> Cases:
+def _keys(random: Random) -> Cases:
     """The keys in an order that is drawn: nothing else can differ."""
-    return [(READINGS[key][0], key) for key in Random(seed).sample(list(READINGS), len(READINGS))]
+    return [(READINGS[key][0], key) for key in random.sample(list(READINGS), len(READINGS))]
 
 
 roofline = by_case(asks.roofline, ROOFLINE, _keys, _wrong_reading, about=repr)
@@ -424,9 +419,8 @@ class Device:
         return None
 
 
-def _calls(seed: int) -> list[tuple[str, int, tuple[list[float], bool]]]:
+def _calls(random: Random) -> list[tuple[str, int, tuple[list[float], bool]]]:
     """The rounds; not sent are the seconds of each call, and whether calls return early."""
-    random = Random(seed)
     found = []
     for part, rounds in ((FIRST, 1), (FIRST, 2), (DISTURBED, 7), (DISTURBED, 8), (LATER, 2), (LATER, 6)):
         usual = random.uniform(0.001, 0.002)
@@ -441,8 +435,7 @@ def _calls(seed: int) -> list[tuple[str, int, tuple[list[float], bool]]]:
 
 def _wrong_measure(part: str, rounds: int, answer: Any) -> str | None:
     seconds, ((first, *took), runs) = answer
-    if type(seconds) is not float:
-        return f"a float was expected, and it is {described(seconds)}"
+    expect(seconds, float, "a float")
 
     def near(other: float) -> bool:
         return math.isclose(seconds, other, rel_tol=0.01)

@@ -17,9 +17,9 @@ from minitorch.ir import Node, Spec
 from ..asks import graph as asks
 from ..asks.graph import PULL, graph_of, values_in
 from ..asks.nodes import everything_in
-from ..asks.plain import TIMEOUT, Array, Fault, described
+from ..asks.plain import TIMEOUT, Array, Fault
 from .compare import wrong_array
-from .reasons import hint, wrong_form
+from .reasons import expect, hint
 from .samples import graph_text, ladder, listing, random_graph, values_for
 from .task import Cases, by_case
 
@@ -53,8 +53,7 @@ def _with_dead(graph: Graph) -> str:
     return str(Graph(graph.inputs, graph.outputs, [*graph.nodes, apply(P.neg, graph.nodes[0])]))
 
 
-def _orders(seed: int) -> Cases:
-    random = Random(seed)
+def _orders(random: Random) -> Cases:
     diamond = _with_dead(Graph.parse(DIAMOND))
     return [
         ("operands first", diamond),
@@ -72,8 +71,7 @@ def _orders(seed: int) -> Cases:
 
 def _wrong_order(part: str, case: Any, answer: Any) -> str | None:
     graph = graph_of(case)
-    if wrong_form(answer, list, int):
-        return f"a list of nodes was expected, and it is {described(answer)}"
+    expect(answer, list[int], "a list of nodes")
     everything = everything_in(graph)
     if any(not 0 <= place < len(everything) for place in answer):
         return "something in the list is no node of the graph"
@@ -120,9 +118,8 @@ RUN = {"values": 8, "several fetches": 6, ONLY: 10, ONCE: 6}
 TWO = text_of("%0 = add(x, y); %1 = mul(%0, y); %2 = exp(x); %3 = neg(%2); %1, %3")
 
 
-def _sessions(seed: int) -> Cases:
+def _sessions(random: Random) -> Cases:
     """The graph, the places of what is fetched, and what is fed, by name."""
-    random = Random(seed)
     cases: Cases = [
         ("values", (DIAMOND, [5], "xy")),
         ("values", (TWO, [3], "xy")),
@@ -138,12 +135,12 @@ def _sessions(seed: int) -> Cases:
         graph = _random(random, 10, outputs=3)
         fetched = list({everything_in(graph).index(node): None for node in graph.outputs})
         cases.append((part, (str(graph), random.sample(fetched, len(fetched)), "xy")))
-    return [(part, (text, fetched, _feeds(text, fed, seed))) for part, (text, fetched, fed) in cases]
+    return [(part, (text, fetched, _feeds(text, fed, random))) for part, (text, fetched, fed) in cases]
 
 
-def _feeds(text: str, names: str, seed: int) -> dict[str, Array]:
+def _feeds(text: str, names: str, random: Random) -> dict[str, Array]:
     graph = Graph.parse(text)
-    found = zip(graph.inputs, values_for(graph, np.random.default_rng(seed)), strict=True)
+    found = zip(graph.inputs, values_for(graph, np.random.default_rng(random.getrandbits(32))), strict=True)
     return {node.params["name"]: array for node, array in found if node.params["name"] in names}
 
 
@@ -198,8 +195,7 @@ def _wrong_run(part: str, case: Any, answer: Any) -> str | None:
     needed = set(topological_order(wanted))
     fed = [feeds[node.params["name"]] for node in graph.inputs if node in needed]
     right = evaluate(graph.subgraph(wanted, keep_inputs=False), fed)
-    if type(values) is not list or len(values) != len(right):
-        return f"a list of {len(right)} arrays was expected, one for each fetch, and it is {described(values)}"
+    expect(values, list, f"a list of {len(right)} arrays", "one for each fetch", len(right))
     for index, (value, expected) in enumerate(zip(values, right, strict=True)):
         if reason := wrong_array(value, expected):
             return f"result {index}: {reason}"
@@ -233,8 +229,7 @@ LATE, EARLY = "never too early", "as early as possible"
 RELEASE = {LATE: 8, EARLY: 8, "outputs and inputs stay": 4}
 
 
-def _lives(seed: int) -> Cases:
-    random = Random(seed)
+def _lives(random: Random) -> Cases:
     return [
         (LATE, DIAMOND),
         (LATE, text_of("%0 = neg(x); %1 = exp(%0); %2 = abs(%1); %3 = add(%2, %0); %3")),
@@ -249,8 +244,7 @@ def _lives(seed: int) -> Cases:
 def _wrong_release(part: str, text: str, plan: Any) -> str | None:
     graph = Graph.parse(text)
     everything, steps = everything_in(graph), len(graph.nodes)
-    if type(plan) is not list or len(plan) != steps or not all(type(step) is list for step in plan):
-        return f"a list of {steps} lists was expected, one for each of graph.nodes, and it is {described(plan)}"
+    expect(plan, list[list[Any]], f"a list of {steps} lists", "one for each of graph.nodes", steps)
 
     def name(place: int) -> str:
         return name_of(graph, place)
@@ -296,9 +290,8 @@ TWICE = "a value that is used twice"
 BACKWARD = {"a chain": 4, TWICE: 8, "one operand twice": 4, "an input without use": 4}
 
 
-def _ways_back(seed: int) -> Cases:
+def _ways_back(random: Random) -> Cases:
     """The graph, and the values of x and y."""
-    random = Random(seed)
     x, y = random.uniform(0.5, 2), random.uniform(-2, -0.5)
     programs = [
         ("a chain", "%0 = neg(x); %1 = mul(%0, y); %2 = exp(%1); %2"),
@@ -353,8 +346,7 @@ def _about_backward(case: Any) -> str:
 
 def _wrong_backward(part: str, case: Any, answer: Any) -> str | None:
     text, x, y = case
-    if reason := wrong_form(answer, list, float, 2, "the gradients by x and y"):
-        return reason
+    expect(answer, list[float], more="the gradients by x and y", count=2)
     graph = Graph.parse(text)
     values = values_in(graph, x, y)
 

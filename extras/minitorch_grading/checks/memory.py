@@ -16,9 +16,8 @@ from minitorch.ir import Node, Spec
 from ..asks import memory as asks
 from ..asks.memory import ELEMENTWISE, is_buffer, is_view
 from ..asks.nodes import everything_in
-from ..asks.plain import described
 from .golf import Golf
-from .reasons import hint, wrong_form
+from .reasons import expect, hint
 from .samples import graph_text, in_parts, listing
 from .task import Cases, by_case
 
@@ -88,8 +87,7 @@ RANGED = {
 }
 
 
-def _ranges(seed: int) -> Cases:
-    random = Random(seed)
+def _ranges(random: Random) -> Cases:
     return [
         *in_parts(RANGED, text_of),
         (READ, random_memory(random, 8, views=False)),
@@ -101,14 +99,12 @@ def _ranges(seed: int) -> Cases:
 def _wrong_ranges(part: str, text: str, answer: Any) -> str | None:
     graph = Graph.parse(text)
     names, everything, right = node_names(graph), everything_in(graph), lives(graph)
-    if type(answer) is not dict:
-        return f"a dict was expected, from nodes to pairs (first, last), and it is {described(answer)}"
+    expect(answer, dict, "a dict", "from nodes to pairs (first, last)")
     found = {}
     for place, pair in answer.items():
         if not (type(place) is int and 0 <= place < len(everything)):
             return "a key is no node of the graph"
-        if reason := wrong_form(pair, tuple, int, 2, "the first and the last step"):
-            return reason
+        expect(pair, tuple[int, int], more="the first and the last step")
         found[everything[place]] = pair
     for node in found:
         if node not in right:
@@ -176,8 +172,7 @@ def overwritable(graph: Graph) -> set[tuple[Node, Node]]:
     return found
 
 
-def _overwrites(seed: int) -> Cases:
-    random = Random(seed)
+def _overwrites(random: Random) -> Cases:
     return [
         *in_parts(OVERWRITTEN, text_of),
         (ELEMENTS, TURNED),
@@ -189,10 +184,9 @@ def _overwrites(seed: int) -> Cases:
 def _wrong_overwrites(part: str, text: str, answer: Any) -> str | None:
     graph = Graph.parse(text)
     names, everything = node_names(graph), everything_in(graph)
-    if type(answer) is not list or not all(type(pair) is list and len(pair) == 2 for pair in answer):
-        return f"a list of pairs (operation, operand) was expected, and it is {described(answer)}"
-    if not all(type(place) is int and 0 <= place < len(everything) for pair in answer for place in pair):
-        return "something in a pair is no node of the graph"
+    expect(answer, list[list[int]], "a list of pairs (operation, operand)")
+    if not all(len(pair) == 2 and 0 <= place < len(everything) for pair in answer for place in pair):
+        return "something in a pair is no node of the graph, or a pair is none"
     found = {(everything[one], everything[other]) for one, other in answer}
     right = overwritable(graph)
     for node, operand in found - right:
@@ -277,8 +271,7 @@ def _about_buffers(case: Buffers) -> str:
 
 def _wrong_plan(part: str, case: Buffers, answer: Any) -> str | None:
     (buffers,) = case
-    if reason := wrong_form(answer, list, int, len(buffers), "an offset for each buffer"):
-        return reason
+    expect(answer, list[int], more="an offset for each buffer", count=len(buffers))
     if min(answer, default=0) < 0:
         return f"buffer {answer.index(min(answer))} begins before the arena, at {min(answer)}"
     for i, one in enumerate(buffers):
@@ -309,8 +302,7 @@ GAPS: list[Buffer] = [(8, 0, 1), (4, 0, 9), (4, 0, 1), (4, 0, 9), (4, 2, 3), (8,
 LATE_FIRST: list[Buffer] = [(8, 4, 6), (16, 0, 5), (4, 2, 3), (8, 1, 1), (16, 6, 7), (4, 0, 7)]
 
 
-def _fits(seed: int) -> Cases:
-    random = Random(seed)
+def _fits(random: Random) -> Cases:
     buffers = [
         (ONE_STEP, CHAIN),
         (ONE_STEP, drawn(random, 8, 6)),
@@ -358,8 +350,7 @@ ARENAS: list[list[Buffer]] = [
 ARENA = Golf("KiB", start=556, par=232, best=194)
 
 
-def _plans(seed: int) -> Cases:
-    random = Random(seed)
+def _plans(random: Random) -> Cases:
     found: Cases = [(NO_OVERLAP, (drawn(random, count, 8),)) for count in (1, 6, 10, 14, 0)]
     for arena in ARENAS:  # in another unit and later, so that no table of answers fits
         unit, later = random.randint(1, 4), random.randint(0, 3)
@@ -422,8 +413,7 @@ def least(sizes: Sequence[int]) -> int:
     return min(sum(needed(sizes, [i for i in range(len(sizes)) if bits >> i & 1])) for bits in choices)
 
 
-def _chains(seed: int) -> Cases:
-    random = Random(seed)
+def _chains(random: Random) -> Cases:
     found: Cases = []
     for count in (1, 4, 7, 9):
         sizes = random.choices((2, 4, 6, 8, 12, 16), k=count)
@@ -441,8 +431,7 @@ def _about_chain(case: Layers) -> str:
 
 def _wrong_checkpoints(part: str, case: Layers, answer: Any) -> str | None:
     sizes, _, budget = case
-    if wrong_form(answer, list, int):
-        return f"a list of layers was expected, and it is {described(answer)}"
+    expect(answer, list[int], "a list of layers")
     if strange := [layer for layer in answer if not 0 <= layer < len(sizes)]:
         return f"{strange[0]} is no layer of {len(sizes)}"
     if len(set(answer)) < len(answer):

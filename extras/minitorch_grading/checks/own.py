@@ -108,7 +108,7 @@ def task(
         return said
 
     called = ask or Ask(name, call_with_arguments, needs or Needs(), seconds)
-    return by_case(called, parts, make, judged, after={}, golf=scored, count=count, oracle=oracle)
+    return by_case(called, parts, make, judged, draws=int, after={}, golf=scored, count=count, oracle=oracle)
 
 
 def wrong_value(answer: Any, right: Any, tolerance: float = 1e-9) -> str | None:

@@ -6,6 +6,7 @@ The student's function makes keys. An ask says of each pair whether a dict takes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import Any
 
 from ..asks import Ask
@@ -17,18 +18,19 @@ from .task import Task, Verdict, by_case
 def key_task(
     ask: Ask,
     parts: Mapping[str, int],
-    cases: Callable[[int], list[tuple[str, Any]]],
+    cases: Callable[[Any], list[tuple[str, Any]]],
     apart: Callable[[Any, Any], str],
     alike: Callable[[Any], str],
     about: Callable[[Any], str],
     things: str,
+    draws: Callable[[int], Any] = Random,
 ) -> Task:
     """A task in which the function that makes keys is written.
 
     Args:
         ask: of the task.
         parts: its points; the pairs of the first part can share programs, and no other part counts without it.
-        cases: from a seed to pairs.
+        cases, draws: pairs, as of `by_case`.
         apart: why two things cannot share a program; empty if they can.
         alike: why a pair that was told apart can share one.
         about: a pair in words.
@@ -59,6 +61,7 @@ def key_task(
         parts,
         cases,
         wrong,
+        draws=draws,
         about=about,
         on_fault=unhashable,
         refine=something_is_told_apart,

@@ -12,7 +12,7 @@ import numpy as np
 from ..asks import primitives as asks
 from ..asks.plain import Array
 from .golf import Golf
-from .machines.graphs import Written, unlike, written
+from .machines.graphs import unlike, written
 from .reasons import hint
 from .samples import unforeseen
 from .task import Cases, by_case
@@ -67,9 +67,7 @@ class Operator:
 
     def wrong(self, part: str, shape: list[int], answer: Any) -> str | None:
         """Why a graph is wrong; None if it is right."""
-        found = written(answer)
-        if isinstance(found, str):
-            return found
+        found = written(answer, shape)
         x = self.draws[part](unforeseen(), tuple(shape))
         values, slopes = found.run(x)
         right = self.value(x)
@@ -89,11 +87,10 @@ def _about(shape: list[int]) -> str:
     return f"x of shape {shape}"
 
 
-def _lists(*parts: str) -> Callable[[int], Cases]:
+def _lists(*parts: str) -> Callable[[Random], Cases]:
     """Cases with lists of numbers, two for each part."""
 
-    def make(seed: int) -> Cases:
-        random = Random(seed)
+    def make(random: Random) -> Cases:
         return [(part, [random.randint(20, 40)]) for part in parts for _ in range(2)]
 
     return make
@@ -199,8 +196,7 @@ def _some_flat(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return x
 
 
-def _matrices(seed: int) -> Cases:
-    random = Random(seed)
+def _matrices(random: Random) -> Cases:
     n = random.randint(4, 7)
     wide, high = [n, n + random.randint(1, 4)], [n + random.randint(1, 4), n]
     return [(SQUARE, [n, n]), (OTHER, wide), (OTHER, high), (FAR, [5, 8]), (KERNEL, [16, 32])]
@@ -247,8 +243,7 @@ def _length_hint(x: Array, found: Array) -> str:
     )
 
 
-def _rows(seed: int) -> Cases:
-    random = Random(seed)
+def _rows(random: Random) -> Cases:
     return [(part, [random.randint(4, 8), random.randint(2, 5)]) for part in LENGTHS for _ in range(2)]
 
 
@@ -300,20 +295,14 @@ _MISH = Operator(
 )
 
 
-def _primitives(part: str, shape: list[int], answer: Any) -> int:
-    found = written(answer)
-    assert isinstance(found, Written)
-    return found.primitives
-
-
 mish = by_case(
     asks.mish,
     MISH,
-    lambda seed: [*_lists(RIGHT, FAR, GRADIENTS)(seed), (FEW, [32])],
+    lambda random: [*_lists(RIGHT, FAR, GRADIENTS)(random), (FEW, [32])],
     _MISH.wrong,
     about=_about,
     golf={FEW: FEWEST},
-    count=_primitives,
+    count=lambda part, shape, answer: written(answer, shape).primitives,
 )
 
 TASKS = (hard_swish, asinh, layer_norm, lengths, mish)

@@ -11,20 +11,14 @@ import numpy as np
 from ..asks import quantization as asks
 from ..asks.plain import Array, Value, described
 from .compare import wrong_array
-from .reasons import hint, recognised
+from .reasons import expect, hint, recognised
 from .task import Cases, by_case
 
 PER_CHANNEL = {"scales": 7, "codes": 7, "channels of zeros": 6}
 ROUND_TRIP = {"the zero point": 7, "the calibration": 6, "zero is in the range": 7}
 CALIBRATE = {"all batches": 6, "outliers": 8, "zero is in the range": 6}
+PAIR = tuple[Value, Value]
 NEAR = 1e-5  # share by which a scale may be off: some roundings of float32
-
-
-def arrays_of(answer: Any, *names: str) -> str | None:
-    """Why an answer is not a tuple of arrays; None if it is."""
-    if type(answer) is tuple and len(answer) == len(names) and all(type(each) is Value for each in answer):
-        return None
-    return f"a tuple of arrays ({', '.join(names)}) was expected, and it is {described(answer)}"
 
 
 def affine(low: float, high: float) -> tuple[float, int]:
@@ -37,8 +31,7 @@ def affine(low: float, high: float) -> tuple[float, int]:
 # --- per_channel ------------------------------------------------------------------------------------------------
 
 
-def _weights(seed: int) -> Cases:
-    draw = np.random.default_rng(seed)
+def _weights(draw: np.random.Generator) -> Cases:
 
     def weight(*shape: int) -> Array:
         size = 2.0 ** draw.permutation(np.arange(shape[0]) * 2 - 3).reshape(-1, *(1,) * (len(shape) - 1))
@@ -60,8 +53,7 @@ def _weights(seed: int) -> Cases:
 
 def _wrong_channels(part: str, case: Any, answer: Any) -> str | None:
     (weight,) = case
-    if said := arrays_of(answer, "codes", "scales"):
-        return said
+    expect(answer, PAIR, "a tuple of arrays (codes, scales)")
     codes, scales = answer[0].array, answer[1].array
     rows = weight.reshape(len(weight), -1).astype(np.float64)
     largest = np.abs(rows).max(1)
@@ -113,18 +105,17 @@ def _few(numbers: Sequence[float] | Array) -> list[float]:
     return [float(f"{each:.4g}") for each in numbers]
 
 
-per_channel = by_case(asks.per_channel, PER_CHANNEL, _weights, _wrong_channels)
+per_channel = by_case(asks.per_channel, PER_CHANNEL, _weights, _wrong_channels, draws=np.random.default_rng)
 
 
 # --- round_trip -------------------------------------------------------------------------------------------------
 
 
-def _trips(seed: int) -> Cases:
+def _trips(draw: np.random.Generator) -> Cases:
     """Each part shows one of the mistakes alone: the others make no difference there.
 
     Below 0 the zero point is 255, and a wrong sign would be counted twice: there only the range counts.
     """
-    draw = np.random.default_rng(seed)
     low, high = -1.0, 1.0
     while abs(-low / affine(low, high)[0] % 1 - 0.5) < 0.1:  # the zero point is not half-way between two integers
         low, high = -draw.uniform(1, 3), draw.uniform(2, 5)
@@ -156,8 +147,7 @@ def _about_trip(case: Any) -> str:
 
 def _wrong_trip(part: str, case: Any, answer: Any) -> str | None:
     x, low, high = case
-    if said := arrays_of(answer, "codes", "back"):
-        return said
+    expect(answer, PAIR, "a tuple of arrays (codes, back)")
     scale, zero_point = affine(low, high)
     wide = x.astype(np.float64)
     right = np.clip(np.round(wide / scale) + zero_point, 0, 255).astype(np.uint8)
@@ -190,7 +180,7 @@ def _why_trip(codes: Array, x: Array, low: float, high: float) -> str:
     return ""
 
 
-round_trip = by_case(asks.round_trip, ROUND_TRIP, _trips, _wrong_trip, about=_about_trip)
+round_trip = by_case(asks.round_trip, ROUND_TRIP, _trips, _wrong_trip, draws=np.random.default_rng, about=_about_trip)
 
 
 # --- calibrate --------------------------------------------------------------------------------------------------
@@ -203,8 +193,7 @@ def extremes(batches: list[list[float]], share: float) -> tuple[float, float]:
     return every[clipped], every[-1 - clipped]
 
 
-def _batches(seed: int) -> Cases:
-    draw = np.random.default_rng(seed)
+def _batches(draw: np.random.Generator) -> Cases:
 
     def drawn(part: str, share: float, shift: float = 0.0) -> tuple[str, Any]:
         while True:  # until the zero point is not half-way between two integers, nor what is clipped between two counts
@@ -228,8 +217,7 @@ def _batches(seed: int) -> Cases:
 
 def _wrong_calibration(part: str, case: Any, answer: Any) -> str | None:
     batches, share = case
-    if type(answer) is not tuple or [type(each) for each in answer] != [float, int]:
-        return f"a tuple (scale, zero point) of a float and an int was expected, and it is {described(answer)}"
+    expect(answer, tuple[float, int], "a tuple (scale, zero point) of a float and an int")
     low, high = extremes(batches, share)
     scale, zero_point = affine(low, high)
     if math.isclose(answer[0], scale, rel_tol=NEAR) and answer[1] == zero_point:
@@ -265,6 +253,7 @@ calibrate = by_case(
     CALIBRATE,
     _batches,
     _wrong_calibration,
+    draws=np.random.default_rng,
     about=lambda case: f"{len(case[0])} batches, share {case[1]:g}",
 )
 
@@ -280,8 +269,7 @@ def computed(x: Array, x_zero: int, w: Array, bias: Array, multipliers: Array, z
     return accumulators.astype(np.int32), codes.astype(np.uint8)
 
 
-def _products(seed: int) -> Cases:
-    draw = np.random.default_rng(seed)
+def _products(draw: np.random.Generator) -> Cases:
 
     def operands(rows: int, k: int, outputs: int, x_zero: int, zero: int, bits: int, most: int = 5) -> tuple[Any, ...]:
         """Sums fit into an int16, so that other mistakes show; a larger weight than 5 makes them overflow there."""
@@ -312,8 +300,7 @@ def _halves(draw: np.random.Generator) -> tuple[Any, ...]:
 
 def _wrong_product(part: str, case: Any, answer: Any) -> str | None:
     *_, multipliers, zero = case
-    if said := arrays_of(answer, "accumulators", "codes"):
-        return said
+    expect(answer, PAIR, "a tuple of arrays (accumulators, codes)")
     accumulators, codes = computed(*case)
     if part in ("accumulators", "the zero point"):
         if said := wrong_array(answer[0], accumulators):
@@ -367,7 +354,7 @@ def _why_codes(given: Array, accumulators: Array, multipliers: Array, zero: int)
     return recognised(known, lambda wrong: (given == wrong).all())
 
 
-product = by_case(asks.product, PRODUCT, _products, _wrong_product, about=_about_product)
+product = by_case(asks.product, PRODUCT, _products, _wrong_product, draws=np.random.default_rng, about=_about_product)
 
 # --- scaler_step: gradients unscaled or skipped, and the scale that grows and shrinks ----------------------------
 
@@ -385,8 +372,7 @@ def stepped(scale: float, good: int, gradients: list[Array], interval: int) -> t
     return unscaled, scale, good + 1
 
 
-def _steps(seed: int) -> Cases:
-    draw = np.random.default_rng(seed)
+def _steps(draw: np.random.Generator) -> Cases:
 
     def gradients(size: float = 1.0) -> list[Array]:
         return [(size * draw.standard_normal(shape)).astype(np.float32) for shape in ((3,), (2, 2))]
@@ -442,8 +428,7 @@ def _wrong_gradients(part: str, given: Any, right: list[Array] | None, gradients
         return "all gradients are finite, also where a sum of them would not be: the step is not skipped"
     if part == "overflow":
         return None
-    if type(given) is not list or len(given) != len(right):
-        return f"a list of {len(right)} arrays was expected, and it is {described(given)}"
+    expect(given, list, f"a list of {len(right)} arrays", count=len(right))
     for number, (one, other, scaled) in enumerate(zip(given, right, gradients, strict=True)):
         if said := wrong_array(one, other, 0):
             same = not wrong_array(one, scaled, 0)
@@ -468,6 +453,6 @@ def _why_step(answer: tuple[Any, ...], skipped: bool, scale: float, good: int, i
     return "; when the scale has grown, counting begins again" if next_good >= interval else ""
 
 
-scaler_step = by_case(asks.scaler_step, SCALER, _steps, _wrong_step, about=_about_step)
+scaler_step = by_case(asks.scaler_step, SCALER, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step)
 
 TASKS = (per_channel, round_trip, calibrate, product, scaler_step)

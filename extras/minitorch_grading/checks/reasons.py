@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 from ..asks.plain import described
 
@@ -68,26 +70,57 @@ def recognised(known: Iterable[tuple[str, Any]], is_given: Callable[[Any], bool]
     return hint(*chain.from_iterable((is_given(answer), why) for why, answer in known))
 
 
-def wrong_form(
-    answer: Any, kind: type[list[Any]] | type[tuple[Any, ...]], of: type, count: int | None = None, what: str = ""
-) -> str | None:
-    """Why an answer is not a list, or tuple, of so many elements of a type; None if it is.
+class Wrong(Exception):  # noqa: N818  it is no fault of a program
+    """An answer is wrong, for this reason: raised anywhere below the verdict of a case, which it then is."""
+
+
+def expect(answer: Any, form: Any, what: str = "", more: str = "", count: int | None = None) -> None:
+    """See that an answer has a form.
 
     Args:
         answer: as it arrived.
-        kind: `list` or `tuple`.
-        of: the type of each element.
-        count: how many there are; any number by default.
-        what: names the form, where its types do not say enough.
+        form: a type, such as ``list[int]``, ``tuple[float, int]`` or ``int | None``.
+        what: the form in words; by default it is made of a type with elements of one kind.
+        more: what else to say of it.
+        count: how many elements there are; any number by default.
+
+    Raises:
+        Wrong: if it has not.
 
     Example:
-        >>> wrong_form([1, 2], list, int), wrong_form([1, 2.0], list, int)
-        (None, 'a list of whole numbers was expected, and it is [1, 2.0]')
-        >>> wrong_form((1.0,), tuple, float, 2, "the value and its square")
-        'a tuple of two floats was expected, the value and its square, and it is (1.0,)'
+        >>> expect([1, 2], list[int], count=2)
+        >>> expect((1.0,), tuple[float, float], more="the ends")
+        Traceback (most recent call last):
+        minitorch_grading.checks.reasons.Wrong: a tuple of two floats was expected, the ends, and it is (1.0,)
     """
-    if isinstance(answer, kind) and count in (None, len(answer)) and all(type(each) is of for each in answer):
-        return None
-    many = "" if count is None else f"{NUMBERS[count] if count < len(NUMBERS) else count} "
-    form = f"a {kind.__name__} of {many}{NAMES[of]}{'s' * (count != 1)}"
-    return f"{form} was expected,{what and f' {what},'} and it is {described(answer)}"
+    if _fits(answer, form) and (count is None or count == len(answer)):
+        return
+    if not what:
+        kind, inside = get_origin(form), get_args(form)
+        many = len(inside) if kind is tuple and ... not in inside else count
+        number = "" if many is None else f"{NUMBERS[many] if many < len(NUMBERS) else many} "
+        what = f"a {kind.__name__} of {number}{NAMES[get_origin(inside[0]) or inside[0]]}{'s' * (many != 1)}"
+    raise Wrong(f"{what} was expected,{more and f' {more},'} and it is {described(answer)}")
+
+
+def _fits(answer: Any, form: Any) -> bool:
+    kind, inside = get_origin(form) or form, get_args(form)
+    if kind in (UnionType, Any):
+        return kind is Any or any(_fits(answer, each) for each in inside)
+    if type(answer) is not kind or not inside:
+        return type(answer) is kind
+    several = inside if kind is tuple and ... not in inside else inside[:1] * len(answer)
+    return len(several) == len(answer) and all(map(_fits, answer, several))
+
+
+@contextmanager
+def saying(*errors: type[Exception]) -> Iterator[None]:
+    """Let the text of these exceptions be the reason.
+
+    Raises:
+        Wrong: with the text.
+    """
+    try:
+        yield
+    except errors as error:
+        raise Wrong(str(error)) from None

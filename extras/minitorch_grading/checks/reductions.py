@@ -13,11 +13,11 @@ import numpy as np
 
 from ..asks import reductions as asks
 from ..asks.ask import Ask
-from ..asks.plain import Array, described
+from ..asks.plain import Array
 from ..asks.reductions import counted
 from .golf import Golf
 from .machines.records import Arrays, run
-from .reasons import hint
+from .reasons import expect, hint
 from .samples import unforeseen
 from .task import Cases, Task, by_case
 
@@ -110,8 +110,7 @@ def _about(shapes: Mapping[str, Any]) -> str:
 def _task(ask: Ask, parts: Mapping[str, int], kernel: Kernel, out: int | None = None) -> Task:
     """A task in which a kernel is written for rows; `out` is how many numbers it makes, one for each by default."""
 
-    def rows(seed: int) -> Cases:
-        random = Random(seed)
+    def rows(random: Random) -> Cases:
         sizes = (LONG, random.randint(3, 7), random.randint(8, 20))
         return [(part, {"x": [size], "out": [out or size]}) for part in parts for size in sizes]
 
@@ -190,8 +189,7 @@ def moments(numbers: list[float]) -> Moments:
     return len(numbers), mean, math.fsum((number - mean) ** 2 for number in numbers)
 
 
-def _blocks(seed: int) -> Cases:
-    random = Random(seed)
+def _blocks(random: Random) -> Cases:
     a = [random.gauss(1, 2) for _ in range(random.randint(2, 5))]
     b = [random.gauss(-3, 1) for _ in range(random.randint(6, 9))]
     one, other = moments(a), moments(b)
@@ -219,8 +217,7 @@ def _about_blocks(case: tuple[Moments, Moments]) -> str:
 
 
 def _wrong_moments(part: str, case: tuple[Moments, Moments], answer: Any) -> str | None:
-    if type(answer) is not tuple or [type(each) for each in answer] != [int, float, float]:
-        return f"a tuple (count, mean, squares) of an int and two floats was expected, and it is {described(answer)}"
+    expect(answer, tuple[int, float, float], "a tuple (count, mean, squares) of an int and two floats")
     (n, a, a_squares), (m, b, b_squares) = case
     count, gap, is_far = n + m, b - a, part == FAR
     mean = a + gap * m / count if count else 0.0
@@ -345,8 +342,7 @@ _ROW = Kernel(
 )
 
 
-def _keys(seed: int) -> Cases:
-    random = Random(seed)
+def _keys(random: Random) -> Cases:
     sizes = [(part, size) for part in (RIGHT, LARGE) for size in (LONG, random.randint(3, 9))]
     return [
         (part, {"q": [WIDTH], "keys": [size, WIDTH], "values": [size, WIDTH], "scratch": [size], "out": [WIDTH]})

@@ -17,9 +17,9 @@ from minitorch.primitives import constant
 
 from ..asks import Ask
 from ..asks import rewriting as asks
-from ..asks.plain import Fault, described
+from ..asks.plain import Fault
 from .compare import different
-from .reasons import hint, indented
+from .reasons import Wrong, expect, hint, indented
 from .samples import graph_text, in_parts, is_harmless, listing, random_graph, unforeseen, values_for
 from .task import Cases, Task, Verdict, by_case
 
@@ -27,37 +27,34 @@ RANDOM = "random graphs"
 SIZES = (3, 5, 8, 12, 18)  # of the random graphs
 
 
-def legal(before: Graph, text: object) -> tuple[Graph | None, str]:
-    """The graph that a pass has made, if it can take the place of the old one and be run in no time; or why not.
+def legal(before: Graph, text: object) -> Graph:
+    """The graph that a pass has made, if it can take the place of the old one and be run in no time.
 
     Whoever judges runs it, so it has to be looked at before: the text may be anything.
     """
-    if not isinstance(text, str):
-        return None, f"a graph was expected, and it is {described(text)}"
+    expect(text, str, "a graph")
     try:
-        after = Graph.parse(text)
+        after = Graph.parse(str(text))
     except GraphError as error:
-        return None, f"the result is no legal graph: {next(iter(str(error).splitlines()))}"
+        raise Wrong(f"the result is no legal graph: {next(iter(str(error).splitlines()))}") from None
     if not is_harmless(after):
-        return None, "the result is far larger than the graph"
+        raise Wrong("the result is far larger than the graph")
     if [(n.params["name"], n.spec) for n in before.inputs] != [(n.params["name"], n.spec) for n in after.inputs]:
-        return None, "the inputs have changed; whoever runs the graph gives values by their place"
+        raise Wrong("the inputs have changed; whoever runs the graph gives values by their place")
     if [node.spec for node in before.outputs] != [node.spec for node in after.outputs]:
-        return None, "the outputs have changed; whoever runs the graph takes them by their place"
-    return after, ""
+        raise Wrong("the outputs have changed; whoever runs the graph takes them by their place")
+    return after
 
 
-def changed(before: Graph, text: object) -> tuple[Graph | None, str]:
-    """The graph that a pass has made, if it does what the old one did; and, if it does not, what it does."""
-    after, reason = legal(before, text)
-    if after is None:
-        return None, reason
+def changed(before: Graph, text: object) -> Graph:
+    """The graph that a pass has made, if it does what the old one did."""
+    after = legal(before, text)
     for _ in range(3):
         arrays = values_for(before, unforeseen())
         for place, (new, old) in enumerate(zip(evaluate(after, arrays), evaluate(before, arrays), strict=True)):
             if unlike := different(new, old, 0):
-                return None, f"output {place} is another: {unlike}"
-    return after, ""
+                raise Wrong(f"output {place} is another: {unlike}")
+    return after
 
 
 def _operations(graph: Graph) -> int:
@@ -84,22 +81,21 @@ def _pass_task(
         drawn: what the random graphs are like.
     """
 
-    def make(seed: int) -> Cases:
-        written, random = cases(Random(seed)), Random(seed)
+    def make(random: Random) -> Cases:
+        written = cases(random)
         graphs = [random_graph(random, size, outputs=1 + size % 2, **drawn) for size in SIZES]
         texts = in_parts(written, lambda program: graph_text("f32[2,3]", program))
         return texts + [(RANDOM, str(graph)) for graph in graphs]
 
     def wrong(part: str, text: str, answer: Any) -> str | None:
-        before = Graph.parse(text)
-        after, reason = changed(before, answer)
-        if after is None:
-            reason += hint("another" in reason, values)
-        elif said := missed(before, after):
-            reason = said
-        if not reason or not isinstance(answer, str):
-            return reason or None
-        return f"{reason}\nafter\n{indented(str(after or answer))}\nbefore"
+        before, after = Graph.parse(text), answer
+        try:
+            after = changed(before, answer)
+            reason = missed(before, after)
+        except Wrong as error:
+            reason = f"{error}{hint('another' in str(error), values)}"
+        listed = isinstance(answer, str) and f"\nafter\n{indented(str(after))}\nbefore"
+        return reason and f"{reason}{listed or ''}"
 
     def of_a_refused_graph(part: str, fault: Fault) -> str:
         return f"{hint(fault.kind in ('GraphError', 'ShapeError', 'DTypeError'), refused)}, given"
@@ -258,9 +254,8 @@ NUMBERS = (1.0, float("nan"), float("inf"), -1.0, 2.0, 0.0, -0.0, 3e38, 1e-3, fl
 FLOATS, INTEGERS = ("f32", "f64"), ("i32", "i64", "i8")
 
 
-def _expressions(seed: int) -> Cases:
+def _expressions(random: Random) -> Cases:
     """The expressions alone: what becomes of them is for the student's table to say."""
-    random = Random(seed)
     kinds = [INTEGERS if part == "with a condition" else FLOATS for part, *_ in ROWS]
     return [
         ("an expression", graph_text(f"{random.choice(kind)}[4]", program))
@@ -283,13 +278,9 @@ def refutation(before: Graph, after: Graph) -> str:
 def _wrong_law(part: str, row: tuple[str, int, str], answer: Any) -> str | None:
     text, left, why = row
     before = Graph.parse(text)
-    after, _ = legal(before, answer)
-    if after is not None and before.inputs[0].dtype.is_floating_point and (found := refutation(before, after)):
+    if before.inputs[0].dtype.is_floating_point and (found := refutation(before, legal(before, answer))):
         return f"a law changes it: {found}{why and f' ({why})'}"
-    new, reason = changed(before, answer)
-    if new is None:
-        return reason
-    count = DEAD_CODE(new).count()
+    count = DEAD_CODE(changed(before, answer)).count()
     if left >= 0 and count.total() > left:
         return f"it is still there, though a law makes it {'shorter' if left else 'x'} or a number"
     if left < 0 and count != before.count():

@@ -17,11 +17,10 @@ from minitorch.compiler.scheduling import rewrites
 from minitorch.errors import ScheduleError
 
 from ..asks import schedules as asks
-from ..asks.plain import described
 from ..asks.schedules import chain, product, source
 from .golf import Golf
 from .machines.accesses import LANES, REGISTERS, Counts, counts
-from .reasons import hint, indented
+from .reasons import Wrong, expect, hint, indented, saying
 from .task import Cases, by_case
 
 # --- address: an element in a matrix of tiles ---------------------------------------------------------------------
@@ -30,8 +29,7 @@ FIRST_TILE, FIRST_ROW, ANY_TILE = "the first tile", "the first row of tiles", "a
 ADDRESS = {FIRST_TILE: 3, FIRST_ROW: 5, ANY_TILE: 7}
 
 
-def _elements(seed: int) -> Cases:
-    random = Random(seed)
+def _elements(random: Random) -> Cases:
     height, width = random.choice((2, 3, 4, 6)), random.choice((4, 5, 8))
     across, down = random.randint(2, 4), random.randint(2, 4)
     i = random.randrange(1, height)
@@ -56,8 +54,7 @@ def _wrong_address(part: str, case: tuple[int, ...], answer: Any) -> str | None:
     (down, row), (across, column) = divmod(i, height), divmod(j, width)
     inside = row * width + column
     begins = (down * tiles + across) * size
-    if type(answer) is not int:
-        return f"a whole number was expected, and it is {described(answer)}"
+    expect(answer, int, "a whole number")
     if answer == begins + inside:
         return None
     return (
@@ -84,8 +81,7 @@ PACK = {ORDER: 6, SEVERAL: 5, LAST: 4}
 Panels = tuple[list[list[float]], int]  # a matrix, and the height of a panel
 
 
-def _matrices(seed: int) -> Cases:
-    random = Random(seed)
+def _matrices(random: Random) -> Cases:
     height = random.choice((2, 3, 4))
     sizes = [
         (ORDER, height, random.randint(2, 4), height),
@@ -117,8 +113,7 @@ def _about_panels(case: Panels) -> str:
 
 def _wrong_panels(part: str, case: Panels, answer: Any) -> str | None:
     matrix, right = case[0], panels(*case)
-    if type(answer) is not list or not all(type(each) in (int, float) for each in answer):
-        return f"a list of numbers was expected, and it is {described(answer)}"
+    expect(answer, list[int | float], "a list of numbers")
     if answer == right:
         return None
     flat = [each for row in matrix for each in row]
@@ -180,10 +175,11 @@ def _argument(tree: ast.expr) -> str | int | bool:
     raise ValueError(f"an argument is a name, or a whole number up to {LONGEST}, and not {found!r}")
 
 
-def applied(definition: Procedure, answer: Any) -> Procedure | str:
-    """The program after a schedule, or why there is none."""
-    if type(answer) is not list or len(answer) > MOST:
-        return f"a list of rewrites was expected, at most {MOST}, and it is {described(answer)}"
+def applied(definition: Procedure, answer: Any) -> Procedure:
+    """The program after a schedule."""
+    expect(answer, list, "a list of rewrites")
+    if len(answer) > MOST:
+        raise Wrong(f"{len(answer)} rewrites, and {MOST} are the most")
     program = definition
     for number, text in enumerate(answer, 1):
         try:
@@ -192,16 +188,16 @@ def applied(definition: Procedure, answer: Any) -> Procedure | str:
             said, *more = str(error).splitlines()
             why = next((line.strip() for line in more if line.strip().startswith("why:")), "")
             refused = f"rewrite {number} is refused: {said.removeprefix('MT603: ')}; {why}; the program is then"
-            return _with_source(refused, program)
+            raise _with_source(refused, program) from None
         except (TypeError, ValueError, AttributeError, SyntaxError, KeyError, IndexError) as error:
-            return f"rewrite {number}{f', {text}' if type(text) is str else ''}: {error}"
+            raise Wrong(f"rewrite {number}{f', {text}' if type(text) is str else ''}: {error}") from None
         if sum(1 for _ in loops(program.body)) > 200:
-            return f"after rewrite {number} the program has more than 200 loops"
+            raise Wrong(f"after rewrite {number} the program has more than 200 loops")
     return program
 
 
-def _with_source(reason: str, program: Procedure) -> str:
-    return f"{reason}\n{indented(source(program))}"
+def _with_source(reason: str, program: Procedure) -> Wrong:
+    return Wrong(f"{reason}\n{indented(source(program))}")
 
 
 def differs(program: Procedure) -> bool:
@@ -215,19 +211,15 @@ def differs(program: Procedure) -> bool:
     return not np.array_equal(flat, right.ravel())
 
 
-def examined(definition: Procedure, answer: Any) -> tuple[Procedure, Counts] | str:
-    """The program of a schedule, some loop of which runs on vectors, and its accesses; or why it does not count."""
+def examined(definition: Procedure, answer: Any) -> tuple[Procedure, Counts]:
+    """The program of a schedule, some loop of which runs on vectors, and its accesses."""
     program = applied(definition, answer)
-    if isinstance(program, str):
-        return program
-    try:
+    with saying(TypeError):
         found = counts(program)
-    except TypeError as error:
-        return str(error)
     if differs(program):
-        return _with_source("the program computes other numbers than its definition", program)
+        raise _with_source("the program computes other numbers than its definition", program)
     if not any(loop.kind is Kind.VECTOR for loop in loops(program.body)):
-        return _with_source("no loop runs on vectors", program)
+        raise _with_source("no loop runs on vectors", program)
     return program, found
 
 
@@ -236,34 +228,29 @@ def _judged(
 ) -> Callable[[str, tuple[int, ...], Any], str | None]:
     """A check of schedules: they are accepted, leave as few accesses as `most` says, and do not spill."""
 
-    def wrong(part: str, sizes: tuple[int, ...], answer: Any) -> str | None:
-        found = examined(definition(*sizes), answer)
-        if isinstance(found, str):
-            return found
+    def wrong(part: str, sizes: tuple[int, ...], answer: Any) -> None:
+        program, found = examined(definition(*sizes), answer)
         if part == ACCEPTED:
-            return None
-        return (most and _too_many(*found, most(*sizes))) or (_spills(*found) if spills else None)
+            return
+        if most is not None:
+            _check_accesses(program, found, most(*sizes))
+        if spills and found.registers > REGISTERS:
+            single = "".join(f"; each number of {name} takes one, as it is taken alone" for name in found.single)
+            held = f"the program holds {found.registers} vector registers at once, and the machine has {REGISTERS}"
+            raise _with_source(f"{held}: the rest would be on the stack{single}", program)
 
     return wrong
 
 
-def _spills(program: Procedure, found: Counts) -> str | None:
-    if found.registers <= REGISTERS:
-        return None
-    single = "".join(f"; each number of {name} takes one, as it is taken alone" for name in found.single)
-    held = f"the program holds {found.registers} vector registers at once, and the machine has {REGISTERS}"
-    return _with_source(f"{held}: the rest would be on the stack{single}", program)
-
-
-def _too_many(program: Procedure, found: Counts, most: int) -> str | None:
-    """Why a program does not access memory by vectors of neighbours; None if it does."""
+def _check_accesses(program: Procedure, found: Counts, most: int) -> None:
+    """See that a program accesses memory by vectors of neighbours."""
     if found.accesses <= most:
-        return None
+        return
     widths = [loop.variable.extent for loop in loops(program.body) if loop.kind is Kind.VECTOR]
     other = next((f"a vector has {width} lanes, and eight fit" for width in widths if width != LANES), "")
     why = "; ".join(found.apart) or other or "some loops do not run on vectors, or totals are stored too often"
     enough = f"{most} are enough with vectors of eight neighbours"
-    return _with_source(f"{found.accesses} loads and stores, and {enough}: {why}", program)
+    raise _with_source(f"{found.accesses} loads and stores, and {enough}: {why}", program)
 
 
 def _about_loops(sizes: Iterable[int]) -> str:
@@ -276,8 +263,7 @@ def _about_loops(sizes: Iterable[int]) -> str:
 CHAIN = {ACCEPTED: 5, "vectors": 10}
 
 
-def _lengths(seed: int) -> Cases:
-    random = Random(seed)
+def _lengths(random: Random) -> Cases:
     return [(part, (8 * random.randint(4, 20),)) for part in CHAIN for _ in range(2)]
 
 
@@ -289,8 +275,7 @@ chain_schedule = by_case(asks.chain_schedule, CHAIN, _lengths, _wrong_chain, abo
 VECTOR = {ACCEPTED: 5, "vectors of neighbours": 20}
 
 
-def _products(seed: int) -> Cases:
-    random = Random(seed)
+def _products(random: Random) -> Cases:
     sizes = [(random.randint(2, 5), 8 * random.randint(2, 4), random.randint(3, 9)) for _ in range(2)]
     return [(part, size) for part in VECTOR for size in sizes]
 
@@ -310,8 +295,7 @@ PRODUCT = {ACCEPTED: 5, FEW: 25}
 ACCESSES = Golf("accesses", start=1944, par=984, best=744)
 
 
-def _tiles(seed: int) -> Cases:
-    random = Random(seed)
+def _tiles(random: Random) -> Cases:
     return [(ACCEPTED, (12 * random.randint(1, 2), 48, random.randint(4, 12))), (FEW, (12, 48, 16))]
 
 
@@ -322,7 +306,7 @@ product_schedule = by_case(
     _judged(product),
     about=_about_loops,
     golf={FEW: ACCESSES},
-    count=lambda part, sizes, answer: counts(applied(product(*sizes), answer)).accesses,  # type: ignore[arg-type]
+    count=lambda part, sizes, answer: counts(applied(product(*sizes), answer)).accesses,
 )
 
 TASKS = (address, chain_schedule, pack_rows, vector_schedule, product_schedule)

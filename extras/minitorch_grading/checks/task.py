@@ -21,13 +21,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from ..asks import Ask
 from ..asks.plain import Fault, arrays, decode, encode
 from .golf import Golf
-from .reasons import in_context
+from .reasons import Wrong, in_context
 from .score import Count, Part, Score, in_halves, weakest
 from .smaller import smaller
 
@@ -42,7 +43,7 @@ Cases = list[tuple[str, Any]]  # the part of each, and what is sent
 # The verdict on a part: None (it is right), why it is wrong, how much of it is right and why not all, or its count.
 Verdict = str | tuple[float, str] | Count | None
 Judge = Callable[[Any, Any], Mapping[str, Verdict]]
-Wrong = Callable[[str, Any, Any], str | None]  # from a part, a case and an answer to the reason why it is wrong
+Why = Callable[[str, Any, Any], str | None]  # from a part, a case and an answer to the reason why it is wrong
 
 
 class Oracle(Protocol):
@@ -78,7 +79,7 @@ class Task:
     parts: Mapping[str, int]
     make: Callable[[int], Any] = field(repr=False)
     verdicts: Judge = field(repr=False)
-    shrinks: Wrong | None = field(default=None, repr=False)
+    shrinks: Why | None = field(default=None, repr=False)
     oracle: Callable[[Any], Oracle] | None = field(default=None, repr=False)
 
     @property
@@ -182,9 +183,10 @@ def _part(name: str, of: int, said: Verdict) -> Part:
 def by_case(
     ask: Ask,
     parts: Mapping[str, int],
-    cases: Callable[[int], Iterable[Any]],
-    wrong: Wrong,
+    cases: Callable[[Any], Iterable[Any]],
+    wrong: Why,
     *,
+    draws: Callable[[int], Any] = Random,
     about: Callable[[Any], str] | None = None,
     on_fault: Callable[[str, Fault], str] | None = None,
     refine: Callable[[dict[str, Verdict], list[Any]], Mapping[str, Verdict]] | None = None,
@@ -199,8 +201,10 @@ def by_case(
     Args:
         ask: calls the student's object.
         parts: the points for each part.
-        cases: from a seed to cases: the part, what is sent, and perhaps what the oracle alone gets.
-        wrong: ``(part, what was sent, answer) -> why the answer is wrong, or None``.
+        cases: from a generator of random numbers to cases: the part, what is sent, and perhaps what the oracle alone
+            gets.
+        wrong: ``(part, what was sent, answer) -> why the answer is wrong, or None``; it may raise `Wrong` as well.
+        draws: from a seed to the generator.
         about: what was sent, in words for the student: a line, which is put before the reason, or lines, of which all
             but the first are a listing below it; the first may be empty.
         on_fault: ``(part, fault) -> what to add`` to the reason of a call that raised something.
@@ -215,9 +219,15 @@ def by_case(
 
     needed = {part: [each for each in parts if each not in golf] for part in golf} if after is None else after
 
+    def judged(part: str, case: Any, answer: Any) -> str | None:
+        try:
+            return wrong(part, case, answer)
+        except Wrong as reason:
+            return str(reason)
+
     def told(part: str, case: Any, answer: Any) -> str | None:
         if not isinstance(answer, Fault):
-            reason = wrong(part, case, answer)
+            reason = judged(part, case, answer)
         elif answer.kind == "NotImplementedError":
             return str(answer)
         else:
@@ -248,4 +258,4 @@ def by_case(
                 said[part] = scoring.verdict(sum(count(*row[:3]) for row in rows if row[0] == part))
         return said
 
-    return Task(ask, parts, cases, verdicts, wrong if shrinks else None, oracle)
+    return Task(ask, parts, lambda seed: cases(draws(seed)), verdicts, judged if shrinks else None, oracle)

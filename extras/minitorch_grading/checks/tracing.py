@@ -17,7 +17,7 @@ from ..asks.tracing import REFUSED
 from .compare import wrong_array
 from .golf import Golf
 from .pairs import key_task
-from .reasons import hint, indented, wrong_form
+from .reasons import expect, hint, indented
 from .samples import in_parts, unforeseen
 from .task import Cases, Verdict, by_case
 
@@ -27,8 +27,7 @@ RIGHT, CALLS, ONE_TRACE = "the right numbers", "a call for each step", "one trac
 TRAIN = {RIGHT: 3, CALLS: 4, ONE_TRACE: 8}
 
 
-def _trainings(seed: int) -> Cases:
-    random = np.random.default_rng(seed)
+def _trainings(random: np.random.Generator) -> Cases:
     return [
         (part, (random.uniform(-1, 1, int(random.integers(2, 5))), (0.5 / (1 + np.arange(steps))).tolist()))
         for part in TRAIN
@@ -97,7 +96,9 @@ def _wrong_train(part: str, case: tuple[Array, list[float]], answer: Any) -> str
     return None
 
 
-train = by_case(asks.train, TRAIN, _trainings, _wrong_train, about=_about_training, oracle=Programs)
+train = by_case(
+    asks.train, TRAIN, _trainings, _wrong_train, draws=np.random.default_rng, about=_about_training, oracle=Programs
+)
 
 # --- trace: rows are run beside the function, with numbers drawn when the rows are there ---------------------------
 
@@ -119,9 +120,8 @@ SOURCES = {  # n and m are numbers that the seed draws, `drawn` is an expression
 }
 
 
-def _functions(seed: int) -> Cases:
+def _functions(random: Random) -> Cases:
     """The source of each function and the number of its arguments."""
-    random = Random(seed)
     drawn, found = "x", []
     for _ in range(6):
         drawn = random.choice(("(n - {})", "({} * y)", "(-{})", "(x + {})", "({} - m)", "({} * x)")).format(drawn)
@@ -141,8 +141,8 @@ def _wrong_trace(part: str, case: tuple[str, int], answer: Any) -> str | None:
     source, count = case
     if part == REFUSED:
         return _wrong_decision(source, answer)
-    if type(answer) is not tuple or len(answer) != 2 or type(answer[0]) is not list:
-        return f"a pair was expected, the list of rows and the name of the result, and it is {described(answer)}"
+    expect(answer, tuple, "a pair", "the list of rows and the name of the result", 2)
+    expect(answer[0], list, "a list of rows")
     rows, result = answer
     listing = "\n" + indented("\n".join(map(str, rows)))
     drawn = unforeseen().uniform(-2, 2, count).tolist()
@@ -294,7 +294,7 @@ def _about_calls(pair: Any) -> str:
     return f"the calls {' and '.join(map(_shown, pair))}"
 
 
-signature = key_task(asks.signature, SIGNATURE, _calls, apart, _alike, _about_calls, "calls")
+signature = key_task(asks.signature, SIGNATURE, _calls, apart, _alike, _about_calls, "calls", int)
 
 # --- clipped: one side of a branch, and a leaked stand-in ---------------------------------------------------------
 
@@ -305,9 +305,8 @@ CLIPPED = {"both sides": 8, "a norm for each call": 6, LEAKS: 6}
 NORMS = {"both sides": (3.0, 0.5, 0.0, 0.9), "a norm for each call": (0.5, 3.0, 0.7, 0.5), LEAKS: (3.0, 0.5)}
 
 
-def _limits(seed: int) -> Cases:
+def _limits(random: Random) -> Cases:
     """The length of the arrays, and the limit; the arrays are drawn when the program is there."""
-    random = Random(seed)
     return [(part, (random.randrange(2, 5), float(random.randrange(2, 5)))) for part in CLIPPED]
 
 
@@ -322,8 +321,7 @@ def _wrong_clipped(part: str, case: tuple[int, float], answer: Any) -> str | Non
         pair = plain(tuple(found) if isinstance(found, list) else found)
         norm = np.sqrt((array * array).sum())
         where = f"call {place + 1} of one jitted function, with a norm of {norm:.4g} and the limit {limit:g}"
-        if type(pair) is not tuple or len(pair) != 2:
-            return f"{where}: a pair was expected, the clipped array and the norm, and it is {described(pair)}"
+        expect(pair, tuple, f"{where}: a pair", "the clipped array and the norm", 2)
         clipped_array = array * (limit / max(norm, 1e-300))
         right, other = (clipped_array, array) if norm > limit else (array, clipped_array)
         if reason := wrong_array(pair[0], right, 1e-9):
@@ -365,8 +363,7 @@ def _courses() -> tuple[Texts, ...]:
     return (short + long, 300), (spread, 700), (clusters, 400), (spread + short, 60)
 
 
-def _texts(seed: int) -> Cases:
-    random = Random(seed)
+def _texts(random: Random) -> Cases:
     drawn = [([random.randrange(1, 200) for _ in range(many)], random.randrange(10, 500)) for many in (1, 6, 20)]
     shuffled = [(random.sample(lengths, len(lengths)), cost) for lengths, cost in _courses()]
     return in_parts({FITS: drawn, FEW: shuffled})
@@ -377,8 +374,7 @@ def _about_texts(case: Texts) -> str:
 
 
 def _wrong_buckets(part: str, case: Texts, answer: Any) -> str | None:
-    if reason := wrong_form(answer, list, int):
-        return reason
+    expect(answer, list[int])
     if max(case[0]) > max(answer, default=0):
         most = f"the longest is {max(answer)}" if answer else "there is none"
         return f"a text of {max(case[0])} fits into no bucket, {most}"

@@ -18,8 +18,9 @@ from ..asks import transformer as asks
 from ..asks.plain import Array, Value, described
 from .compare import wrong_array
 from .golf import Golf
-from .reasons import hint
-from .samples import is_harmless, unforeseen
+from .machines.graphs import graph_in
+from .reasons import expect, hint
+from .samples import unforeseen
 from .task import by_case
 
 Cases = Iterator[tuple[str, tuple[Any, ...]]]
@@ -35,8 +36,7 @@ def visible(texts: list[int], reach: int = 0) -> Array:
     return np.asarray(np.tri(len(texts), k=reach, dtype=bool) & (number[:, None] == number))
 
 
-def _masks(seed: int) -> Cases:
-    draw = np.random.default_rng(seed)
+def _masks(draw: np.random.Generator) -> Cases:
     yield "one text", ([3] * int(draw.integers(4, 9)),)
     yield "one text", ([0],)
     for count in (2, 4):
@@ -74,7 +74,7 @@ def _wrong_mask(part: str, case: Any, answer: Any) -> str | None:
     )
 
 
-mask = by_case(asks.mask, MASK, _masks, _wrong_mask, about=lambda case: f"texts {case[0]}")
+mask = by_case(asks.mask, MASK, _masks, _wrong_mask, draws=np.random.default_rng, about=lambda case: f"texts {case[0]}")
 
 # --- cached_step ------------------------------------------------------------------------------------------------
 
@@ -91,8 +91,7 @@ def attended(queries: Array, keys: Array, values: Array, divisor: float = 0, rea
         return np.asarray(np.einsum("hpo,ohs->phs", shares, values))
 
 
-def _steps(seed: int) -> Cases:
-    draw = np.random.default_rng(seed)
+def _steps(draw: np.random.Generator) -> Cases:
 
     def text(places: int, context: int, stale: bool) -> tuple[Any, ...]:
         heads, size = int(draw.integers(2, 4)), int(draw.choice([2, 5, 8]))
@@ -167,15 +166,16 @@ def _about_step(case: Any) -> str:
     return f"{places} places, {heads} heads of size {size}, a cache of {case[3].shape[1]}"
 
 
-cached_step = by_case(asks.cached_step, CACHED_STEP, _steps, _wrong_step, about=_about_step)
+cached_step = by_case(
+    asks.cached_step, CACHED_STEP, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step
+)
 
 # --- call_arguments ---------------------------------------------------------------------------------------------
 
 ARGUMENTS = {"what the model sees": 8, "one trace": 12}
 
 
-def _growing(seed: int) -> Cases:
-    draw = np.random.default_rng(seed)
+def _growing(draw: np.random.Generator) -> Cases:
     context = int(draw.integers(5, 9))
 
     def texts(*lengths: int) -> list[Any]:
@@ -196,8 +196,7 @@ def signature(arguments: tuple[Any, ...]) -> tuple[str, ...]:
 
 def _wrong_arguments(part: str, case: Any, answer: Any) -> str | None:
     texts, context = case
-    if type(answer) is not list or len(answer) != len(texts):
-        return f"one answer for each text was expected, and it is {described(answer)}"
+    expect(answer, list, "one answer for each text", count=len(texts))
     for text, arguments in zip(texts, answer, strict=True):
         if said := _unlike_the_end(text, context, arguments):
             return f"{len(text)} characters in a context of {context}: {said}"
@@ -238,7 +237,7 @@ def _unlike_the_end(text: Array, context: int, arguments: Any) -> str | None:
     return "behind the text the window has other numbers than 0" if window[len(end) :].any() else None
 
 
-call_arguments = by_case(asks.call_arguments, ARGUMENTS, _growing, _wrong_arguments)
+call_arguments = by_case(asks.call_arguments, ARGUMENTS, _growing, _wrong_arguments, draws=np.random.default_rng)
 
 # --- cheaper ----------------------------------------------------------------------------------------------------
 
@@ -260,33 +259,19 @@ def linear_attention(x: Array, query: list[Array], key: list[Array], value: list
     )
 
 
-def program(answer: Any, sizes: Any) -> Graph | str:
-    """The graph of an answer, or why there is none."""
-    if type(answer) is not str:
-        return f"the function has to return a matrix that it computed, and it is {described(answer)}"
-    graph = Graph.parse(answer)
+def program(answer: Any, sizes: Any) -> Graph:
+    """The graph of an answer."""
     rows, width, heads, size = sizes
-    shapes = [(rows, width), *[(width, size)] * (3 * heads)]
-    if [node.shape for node in graph.inputs] != shapes or len(graph.outputs) != 1:
-        return "the program has other inputs, or other results, than the task asks for"
-    if len(graph.nodes) > MOST or not is_harmless(graph):
-        return "the program is far larger than the task asks for"
-    for node in graph.nodes:
-        if node.primitive not in GIVEN:
-            return f"the program has {node.primitive.name}, which is none of the operations of this notebook"
-    return graph
+    return graph_in(answer, [(rows, width), *[(width, size)] * (3 * heads)], GIVEN, MOST)
 
 
-def _programs(seed: int) -> list[tuple[str, Any]]:
-    draw = np.random.default_rng(seed)
+def _programs(draw: np.random.Generator) -> list[tuple[str, Any]]:
     small = tuple(int(each) for each in (draw.integers(5, 9), draw.integers(3, 7), draw.integers(2, 5), 2))
     return [(SAME, small), (SAME, SIZES), (MOVED, SIZES)]
 
 
 def _wrong_program(part: str, sizes: Any, answer: Any) -> str | None:
     graph = program(answer, sizes)
-    if isinstance(graph, str):
-        return graph
     draw, heads = unforeseen(), sizes[2]
     x, *weights = (draw.normal(size=node.shape).astype(np.float32) for node in graph.inputs)
     query, key, value = weights[:heads], weights[heads : 2 * heads], weights[2 * heads :]
@@ -317,7 +302,6 @@ def _wrong_program(part: str, sizes: Any, answer: Any) -> str | None:
 def moved(part: str, sizes: Any, answer: Any) -> int:
     """The kilobytes that the kernels of a program read and write."""
     graph = program(answer, sizes)
-    assert isinstance(graph, Graph)
     tensors = [Tensor(np.zeros(node.shape, np.float32)) for node in graph.inputs]
     kernels = jit(lambda *given: replay(graph, given)[0]).ledger(*tensors).for_target(TARGET).kernels
     return round(sum(each.bytes_read + each.bytes_written for each in kernels) / 1e3)
@@ -328,6 +312,7 @@ cheaper = by_case(
     CHEAPER,
     _programs,
     _wrong_program,
+    draws=np.random.default_rng,
     about=lambda sizes: "{} rows of {}, {} heads of {}".format(*sizes),
     golf={MOVED: BYTES},
     count=moved,

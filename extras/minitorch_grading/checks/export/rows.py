@@ -11,7 +11,7 @@ import numpy as np
 
 from ...asks import export as asks
 from ...asks.plain import Array, Unknown, described
-from ..reasons import hint, recognised
+from ..reasons import Wrong, expect, hint, recognised
 from ..samples import unforeseen
 from ..task import Cases, by_case
 
@@ -27,44 +27,38 @@ OPERATORS = (
 LATER = {"HardSwish": 14, "Mish": 18, "Gelu": 20, "Swish": 24}
 
 
-def wrong_rows(rows: Any) -> str | None:
-    """Why an answer is no list of nodes; None if it is one."""
-    if type(rows) not in (list, tuple) or not rows:
-        return f"a list of nodes was expected, and it is {described(rows)}"
-    if len(rows) > MOST_NODES:
-        return f"there are {len(rows)} nodes, far more than are needed"
+def check_rows(rows: Any) -> None:
+    """See that an answer is a list of nodes."""
+    expect(rows, list | tuple, "a list of nodes")
+    if not 1 <= len(rows) <= MOST_NODES:
+        raise Wrong(f"there are {len(rows)} nodes; from 1 to {MOST_NODES} are taken")
     for row in rows:
         if type(row) not in (list, tuple) or len(row) != 4:
-            return f"a node is (operator, inputs, outputs, attributes), and this one is {described(row)}"
+            raise Wrong(f"a node is (operator, inputs, outputs, attributes), and this one is {described(row)}")
         operator, inputs, outputs, attributes = row
         if type(operator) is not str or type(attributes) is not dict:
-            return f"a node is (a text, a list, a list, a dict), and this one is {described(row)}"
+            raise Wrong(f"a node is (a text, a list, a list, a dict), and this one is {described(row)}")
         for names in (inputs, outputs):
             if type(names) not in (list, tuple) or not all(type(name) is str for name in names):
-                return f"the inputs and outputs of {operator} are lists of names, and one of them is {described(names)}"
+                raise Wrong(f"the inputs and outputs of {operator} are lists of names, and one is {described(names)}")
         if operator in LATER:
-            return f"operators of version {OPSET} have no {operator}: it came with version {LATER[operator]}"
+            raise Wrong(f"operators of version {OPSET} have no {operator}: it came with version {LATER[operator]}")
         if operator not in OPERATORS:
-            return f"{operator} is none of the operators for this task: {', '.join(OPERATORS)}"
+            raise Wrong(f"{operator} is none of the operators for this task: {', '.join(OPERATORS)}")
         for name, value in attributes.items():
             several = value if type(value) in (list, tuple) else [value]
-            if (
-                type(name) is not str
-                or len(several) > MOST_NUMBERS
-                or not {type(each) for each in several} <= {int, float}
-            ):
+            numbers = {type(each) for each in several} <= {int, float}
+            if type(name) is not str or len(several) > MOST_NUMBERS or not numbers:
                 told = value.what if isinstance(value, Unknown) else described(value)
-                return f"the attribute {name!r} of {operator} is a number, or a list of a few, and not {told}"
-    return None
+                raise Wrong(f"the attribute {name!r} of {operator} is a number, or a list of a few, and not {told}")
 
 
-def ran(rows: Any, feeds: Mapping[str, Array], result: str) -> Array | str:
-    """The result of nodes, or why they are no model."""
+def ran(rows: Any, feeds: Mapping[str, Array], result: str) -> Array:
+    """The result of nodes."""
     import onnx
     from onnx.reference import ReferenceEvaluator
 
-    if said := wrong_rows(rows):
-        return said
+    check_rows(rows)
     helper = onnx.helper
     nodes = [
         helper.make_node(operator, list(inputs), list(outputs), **attributes)
@@ -80,12 +74,11 @@ def ran(rows: Any, feeds: Mapping[str, Array], result: str) -> Array | str:
         with np.errstate(all="ignore"):
             (found,) = ReferenceEvaluator(model).run(None, dict(feeds))
     except Exception as error:  # whatever is wrong with the student's nodes
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return f"ONNX refuses the model: {' '.join(lines)[:300] or type(error).__name__}"
+        raise Wrong(f"ONNX refuses the model: {' '.join(str(error).split())[:300] or type(error).__name__}") from None
     array = np.asarray(found)
     shape = next(iter(feeds.values())).shape
     if array.shape != shape or array.dtype != np.float32:
-        return f"the result is {array.dtype} of shape {list(array.shape)}, and should be float32 of {list(shape)}"
+        raise Wrong(f"the result is {array.dtype} of shape {list(array.shape)}, and should be float32 of {list(shape)}")
     return array
 
 
@@ -104,8 +97,7 @@ def far(found: Array, right: Array, **inputs: Array) -> str | None:
 HARD_SWISH = {"a model": 5, "right numbers": 10}
 
 
-def _hard_cases(seed: int) -> Cases:
-    random = Random(seed)
+def _hard_cases(random: Random) -> Cases:
     names = (f"in_{random.randrange(100)}", f"out_{random.randrange(100)}")
     return [("a model", names), ("right numbers", ("x", "y")), ("right numbers", names)]
 
@@ -115,8 +107,8 @@ def _wrong_hard(part: str, case: Any, answer: Any) -> str | None:
     draw = unforeseen()
     numbers = draw.uniform(-6, 6, (draw.integers(2, 5), draw.integers(5, 9))).astype(np.float32)
     found = ran(answer, {x: numbers}, y)
-    if isinstance(found, str) or part == "a model":
-        return found if isinstance(found, str) else None
+    if part == "a model":
+        return None
     known = (
         ("that is the factor: multiply it by x", np.clip(numbers + 3, 0, 6) / 6),
         ("the alpha of HardSigmoid is 0.2 if nothing is said", numbers * np.clip(0.2 * numbers + 0.5, 0, 1)),
@@ -134,8 +126,8 @@ hard_swish = by_case(asks.hard_swish, HARD_SWISH, _hard_cases, _wrong_hard)
 MASKED = {"right numbers": 9, "large scores": 6, "rows without a place": 10}
 
 
-def _masked_cases(seed: int) -> Cases:
-    number = Random(seed).randrange(100)
+def _masked_cases(random: Random) -> Cases:
+    number = random.randrange(100)
     return [(part, (f"scores_{number}", f"mask_{number}", f"shares_{number}")) for part in MASKED for _ in range(2)]
 
 
@@ -159,8 +151,6 @@ def _wrong_masked(part: str, case: Any, answer: Any) -> str | None:
     if part == "rows without a place":
         places[draw.integers(len(places))] = False
     found = ran(answer, {scores: numbers, mask: places}, shares)
-    if isinstance(found, str):
-        return found
     right = _softmax(numbers, places)
     if not (said := far(found, right, score=numbers, mask=places)):
         return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...asks import export as asks
 from ...asks.plain import described
+from ..reasons import expect
 from ..task import Cases, by_case
 
 Exports = Sequence[tuple[int, Mapping[str, Sequence[int]]]]
@@ -58,16 +59,14 @@ def _exports(random: Random, part: str) -> Exports:
     return [(batch, arrays(batch)) for batch in batches]
 
 
-def _formula_cases(seed: int) -> Cases:
-    random = Random(seed)
+def _formula_cases(random: Random) -> Cases:
     return [(part, (_exports(random, part),)) for part in FORMULAS for _ in range(2)]
 
 
 def _wrong_formulas(part: str, case: Any, answer: Any) -> str | None:
     (exports,) = case
     right = computed(exports)
-    if type(answer) is not dict:
-        return f"a dictionary was expected, and it is {described(answer)}"
+    expect(answer, dict, "a dictionary")
     told = {
         name: f"{name!r} is {' and '.join(f'{list(arrays[name])} at {batch}' for batch, arrays in exports)}"
         for name in exports[0][1]
@@ -158,8 +157,7 @@ def _checkpoint(random: Random, part: str) -> tuple[dict[str, list[int]], dict[s
     return wanted, {name: found[name] for name in names}
 
 
-def _name_cases(seed: int) -> Cases:
-    random = Random(seed)
+def _name_cases(random: Random) -> Cases:
     return [(part, _checkpoint(random, part)) for part in NAMES for _ in range(2)]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ...asks import inference as asks
 from ...asks.plain import Array, Value, described
 from ..compare import wrong_array
+from ..reasons import Wrong, expect
 from ..task import by_case
 
 
@@ -113,21 +114,13 @@ def random_layer(draw: np.random.Generator, shape: tuple[int, ...], has_bias: bo
     return Layer(draw.normal(size=shape).round(3), bias if has_bias else None, gamma, beta, mean, variance, 0.01)
 
 
-def _layers(seed: int) -> list[Any]:
-    draw = np.random.default_rng(seed)
+def _layers(draw: np.random.Generator) -> list[Any]:
     cases = [(part, shape) for part, shapes in SHAPES.items() for shape in shapes]
     return [(part, tuple(random_layer(draw, shape, part != "without a bias"))) for part, shape in cases]
 
 
-def _as_pair(answer: object) -> str | None:
-    if type(answer) is tuple and len(answer) == 2 and all(type(each) is Value for each in answer):
-        return None
-    return f"a pair of arrays was expected, the weights and the bias, and it is {described(answer)}"
-
-
 def _wrong_layer(part: str, arguments: Any, answer: Any) -> str | None:
-    if said := _as_pair(answer):
-        return said
+    expect(answer, tuple[Value, Value], "a pair of arrays", "the weights and the bias")
     layer = Layer(*arguments)
 
     def differs(right: tuple[Array, Array]) -> str | None:
@@ -144,7 +137,7 @@ def _wrong_layer(part: str, arguments: Any, answer: Any) -> str | None:
         return next((f"it {name}; {said}" for name in found), said)
 
 
-fold_layer = by_case(asks.fold_layer, FOLD_LAYER, _layers, _wrong_layer)
+fold_layer = by_case(asks.fold_layer, FOLD_LAYER, _layers, _wrong_layer, draws=np.random.default_rng)
 
 # convincing ---------------------------------------------------------------------------------------------------------
 
@@ -153,28 +146,27 @@ SEEN, LARGEST = 1e-3, 100.0
 FORM = {"weight": (2, 2), "x": (2,)} | dict.fromkeys(("bias", "gamma", "beta", "mean", "variance"), (2,))
 
 
-def _data(answer: Any) -> dict[str, Array] | str:
-    """The arrays of an answer, or why it has none."""
-    if type(answer) is not dict or set(answer) != set(FORM):
-        return f"a dict with {', '.join(FORM)} was expected, and it is {described(answer)}"
+def _data(answer: Any) -> dict[str, Array]:
+    """The arrays of an answer."""
+    expect(answer, dict, f"a dict with {', '.join(FORM)}")
     found: dict[str, Array] = {}
     for name, shape in FORM.items():
         try:
-            found[name] = np.array(answer[name], np.float64)
+            found[name] = np.array(answer.get(name), np.float64)
         except (TypeError, ValueError):
-            return f"{name} has to be a list of numbers, and it is {described(answer[name])}"
+            raise Wrong(f"{name} has to be a list of numbers, and it is {described(answer[name])}") from None
         if found[name].shape != shape:
-            return f"{name} has the shape {list(found[name].shape)} and should have {list(shape)}"
+            raise Wrong(f"{name} has the shape {list(found[name].shape)} and should have {list(shape)}")
         if not (np.abs(found[name]) <= LARGEST).all():
-            return f"{name} has a number that is not between -{LARGEST:g} and {LARGEST:g}"
-    return "the variance is negative" if (found["variance"] < 0).any() else found
+            raise Wrong(f"{name} has a number that is not between -{LARGEST:g} and {LARGEST:g}")
+    if (found["variance"] < 0).any():
+        raise Wrong("the variance is negative")
+    return found
 
 
 def _survivor(part: str, case: tuple[float], answer: Any) -> str | None:
     (eps,) = case
     data = _data(answer)
-    if isinstance(data, str):
-        return data
     x = data.pop("x")
     layer = Layer(**data, eps=eps)
 
@@ -189,12 +181,12 @@ def _survivor(part: str, case: tuple[float], answer: Any) -> str | None:
     return None
 
 
-def _numbers_of(seed: int) -> list[Any]:
-    eps = round(0.01 * (1 + np.random.default_rng(seed).random()), 4)
+def _numbers_of(draw: np.random.Generator) -> list[Any]:
+    eps = round(0.01 * (1 + draw.random()), 4)
     return [(part, (eps,)) for part in CONVINCING]
 
 
-convincing = by_case(asks.convincing, CONVINCING, _numbers_of, _survivor)
+convincing = by_case(asks.convincing, CONVINCING, _numbers_of, _survivor, draws=np.random.default_rng)
 
 # error_bound: no measured error exceeds it, and it is not much too large -------------------------------------------
 
@@ -245,8 +237,7 @@ def _layer_and_input(draw: np.random.Generator, part: str) -> tuple[Any, ...]:
     return *layer, x
 
 
-def _sums(seed: int) -> list[Any]:
-    draw = np.random.default_rng(seed)
+def _sums(draw: np.random.Generator) -> list[Any]:
     return [(part, _layer_and_input(draw, part)) for part in ERROR_BOUND]
 
 
@@ -275,4 +266,4 @@ def _wrong_bound(part: str, arguments: Any, answer: Any) -> str | None:
     return None
 
 
-error_bound = by_case(asks.error_bound, ERROR_BOUND, _sums, _wrong_bound)
+error_bound = by_case(asks.error_bound, ERROR_BOUND, _sums, _wrong_bound, draws=np.random.default_rng)

@@ -43,8 +43,7 @@ def _rows(random: Random, batches: tuple[int, ...]) -> list[Row]:
     return [(batch, weights + batch * each, batch * flops) for batch in batches]
 
 
-def _cases(seed: int) -> list[Any]:
-    random = Random(seed)
+def _cases(random: Random) -> list[Any]:
     cases: list[tuple[str, Given]] = []
     for batch in (1, 8, 64):
         rows, rate = _rows(random, (batch,)), float(random.randint(50, 400))

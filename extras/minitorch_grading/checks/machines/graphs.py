@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,12 +11,13 @@ import numpy as np
 
 from minitorch import primitives as P
 from minitorch.graph import Graph
+from minitorch.ir import Primitive
 from minitorch.modes import jit
 from minitorch.modes.tracing.program import replay
 from minitorch.tensor import Tensor
 
-from ...asks.plain import Array, described
-from ..reasons import indented
+from ...asks.plain import Array
+from ..reasons import Wrong, expect, indented
 from ..samples import is_harmless
 
 MOST = 500
@@ -75,17 +77,32 @@ class Written:
         return f"\n{indented(str(self.graph))}"
 
 
-def written(answer: Any) -> Written | str:
-    """The graph of an answer, or why there is none."""
-    if type(answer) is not str:
-        return f"the function has to return a value that it computed from x, and it is {described(answer)}"
+def graph_in(answer: Any, shapes: Sequence[Sequence[int]], primitives: Collection[Primitive], most: int) -> Graph:
+    """The graph of one result that a function has written down, if it is harmless to run it.
+
+    Args:
+        answer: the text of the graph.
+        shapes: of its inputs.
+        primitives: that may occur.
+        most: nodes of the graph.
+
+    Raises:
+        Wrong: if there is none.
+    """
+    expect(answer, str, "a value that the function has computed from what it was given")
     graph = Graph.parse(answer)
-    if len(graph.inputs) != 1 or len(graph.outputs) != 1 or len(graph.nodes) > MOST or not is_harmless(graph):
-        return "the graph is far larger than the task asks for"
-    for node in graph.nodes:
-        if node.primitive not in (*GIVEN, *UNCOUNTED):
-            return f"the graph has {node.primitive.name}, which is none of the operations of this notebook"
-    return Written(graph)
+    if [list(node.shape) for node in graph.inputs] != [*map(list, shapes)] or len(graph.outputs) != 1:
+        raise Wrong("the graph has other inputs, or other results, than the task asks for")
+    if len(graph.nodes) > most or not is_harmless(graph):
+        raise Wrong("the graph is far larger than the task asks for")
+    if strange := [node.primitive.name for node in graph.nodes if node.primitive not in primitives]:
+        raise Wrong(f"the graph has {strange[0]}, which is none of the operations of this notebook")
+    return graph
+
+
+def written(answer: Any, shape: Sequence[int]) -> Written:
+    """The graph of one value that an answer is."""
+    return Written(graph_in(answer, [shape], (*GIVEN, *UNCOUNTED), MOST))
 
 
 def unlike(found: Array, right: Array, x: Array, what: str, relative: float, absolute: float) -> str | None:

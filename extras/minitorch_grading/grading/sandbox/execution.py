@@ -10,7 +10,7 @@ import os
 import select
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..incidents import Incident
 from .inside.channel import frame
@@ -19,6 +19,7 @@ from .receiver import FloodError, TamperedError
 
 if TYPE_CHECKING:
     from ..submission.alone import Process
+    from ..submission.judging import Examination
     from .kernel import Kernel
 
 POLL_SECONDS = 0.1  # between two looks at the clock
@@ -26,17 +27,6 @@ PATIENCE = 9  # times its limit that a cell may wait for a processor; raising it
 GRACE_SECONDS = 2.0  # for a cell to end after it was interrupted
 
 Message = dict[str, Any]
-
-
-class Questions(Protocol):
-    """The judge's side of a check: it gives cases as plain data, one after the other, and takes the answers."""
-
-    @property
-    def task(self) -> str:
-        """The name of the task."""
-
-    def next(self, answer: object) -> Any:
-        """The next case, given the answer to the one before (None at first); None when there are no more."""
 
 
 @dataclass
@@ -60,7 +50,7 @@ class Ran:
     tampered: str = ""
 
 
-def execute(kernel: Kernel | Process, source: str, seconds: float, questions: Questions | None = None) -> Ran:
+def execute(kernel: Kernel | Process, source: str, seconds: float, questions: Examination | None = None) -> Ran:
     """Run a cell. It is interrupted after `seconds`, and everything killed if that does not help.
 
     On a busy machine, the time for which it waits for a processor does not count.
@@ -77,7 +67,7 @@ def execute(kernel: Kernel | Process, source: str, seconds: float, questions: Qu
 class _Execution:
     """One cell while it runs."""
 
-    def __init__(self, kernel: Kernel | Process, questions: Questions | None) -> None:
+    def __init__(self, kernel: Kernel | Process, questions: Examination | None) -> None:
         self.kernel, self.limits, self.questions = kernel, kernel.limits, questions
         self.ran = Ran()
         self.size = 0  # characters of the outputs
