@@ -2,6 +2,7 @@
 """minitorch: a small tensor engine that runs one program in several ways, made to show how frameworks do it."""
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 import minitorch_amp as amp
@@ -111,15 +112,8 @@ from .functional.compound import logaddexp as logaddexp
 from .functional.compound import xlogy as xlogy
 from .functional.contraction import einsum as einsum
 from .functional.conversion import from_dlpack as from_dlpack
-from .functional.creation import arange as arange
-from .functional.creation import eye as eye
-from .functional.creation import full as full
-from .functional.creation import full_like as full_like
-from .functional.creation import linspace as linspace
-from .functional.creation import logspace as logspace
 from .functional.data import as_tensor as as_tensor
 from .functional.data import from_numpy as from_numpy
-from .functional.data import tensor as tensor
 from .functional.elementwise import logit as logit
 from .functional.elementwise import nan_to_num as nan_to_num
 from .functional.elementwise import positive as positive
@@ -171,7 +165,7 @@ from .functional.linalg import outer as outer
 from .functional.linalg import tensordot as tensordot
 from .functional.linalg import trace as trace
 from .functional.linalg import vdot as vdot
-from .functional.operands import Operand
+from .functional.operands import Number, Operand
 from .functional.operands import result_type as result_type
 from .functional.ordering import argsort as argsort
 from .functional.ordering import bucketize as bucketize
@@ -189,14 +183,6 @@ from .functional.parts import split as split
 from .functional.parts import tensor_split as tensor_split
 from .functional.parts import unbind as unbind
 from .functional.random import bernoulli as bernoulli
-from .functional.random import normal as normal
-from .functional.random import rand as rand
-from .functional.random import rand_like as rand_like
-from .functional.random import randint as randint
-from .functional.random import randint_like as randint_like
-from .functional.random import randn as randn
-from .functional.random import randn_like as randn_like
-from .functional.random import randperm as randperm
 from .functional.reductions import all as all
 from .functional.reductions import any as any
 from .functional.reductions import count_nonzero as count_nonzero
@@ -326,6 +312,17 @@ def ne(input: Operand, other: Operand) -> Tensor:
 def not_equal(input: Operand, other: Operand) -> Tensor:
     """Return whether they differ, element by element."""
 
+def arange(
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+) -> Tensor:
+    """Return numbers from `start` up to, but not including, `end`; ``arange(end)`` starts from 0."""
+
 def empty(
     *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
 ) -> Tensor:
@@ -333,6 +330,54 @@ def empty(
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
     """Return a tensor to be written (it holds zeros), with the shape and type of another one."""
+
+def eye(
+    n: builtins.int,
+    m: builtins.int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+) -> Tensor:
+    """Return a matrix with ones on the diagonal and zeros elsewhere, n by n or n by m."""
+
+def full(
+    size: builtins.int | Sequence[builtins.int],
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+) -> Tensor:
+    """Return a tensor with one number (or the value of a 0-dimensional tensor) in every element."""
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
+) -> Tensor:
+    """Return a tensor with one number in every element, with the shape and type of another one."""
+
+def linspace(
+    start: Number,
+    end: Number,
+    steps: builtins.int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+) -> Tensor:
+    """Return a number of evenly spaced values from `start` to `end`, both included."""
+
+def logspace(
+    start: Number,
+    end: Number,
+    steps: builtins.int,
+    base: builtins.float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+) -> Tensor:
+    """Return `base` to the power of evenly spaced numbers from `start` to `end`, both included, computed in float64."""
 
 def ones(
     *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
@@ -349,6 +394,9 @@ def zeros(
 
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
     """Return a tensor of zeros, with the shape and type of another one."""
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+    """Return a new tensor that holds a copy of data, without history."""
 
 def abs(input: Tensor) -> Tensor:
     """Return the absolute value, for each element. The type stays."""
@@ -431,14 +479,14 @@ def frac(input: Tensor) -> Tensor:
 def log(input: Tensor) -> Tensor:
     """Return the natural logarithm, for each element. Integers are converted to float32 first."""
 
+def log10(input: Tensor) -> Tensor:
+    """Return the logarithm to base 10, for each element. Integers are converted to float32 first."""
+
 def log1p(input: Tensor) -> Tensor:
     """Return log(1 + x), exact near 0, for each element. Integers are converted to float32 first."""
 
 def log2(input: Tensor) -> Tensor:
     """Return the logarithm to base 2, for each element. Integers are converted to float32 first."""
-
-def log10(input: Tensor) -> Tensor:
-    """Return the logarithm to base 10, for each element. Integers are converted to float32 first."""
 
 def neg(input: Tensor) -> Tensor:
     """Return minus x, for each element. The type stays."""
@@ -489,6 +537,92 @@ def trunc(input: Tensor) -> Tensor:
     """Return x without its fraction, for each element. Integers stay as they are."""
 
 default_generator: Generator
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Sequence[builtins.int] | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return normal random numbers with given mean and standard deviation, numbers or tensors; `dtype` is for numbers."""
+
+def rand(
+    *lengths: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return uniform random numbers in [0, 1)."""
+
+def rand_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return uniform random numbers in [0, 1), with the shape and type of another tensor."""
+
+def randint(
+    low: builtins.int = 0,
+    high: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return random integers from `low` (0 if left out) up to, but not including, `high`."""
+
+def randint_like(
+    input: Tensor,
+    low: builtins.int = 0,
+    high: builtins.int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return random integers in the shape and type of another tensor."""
+
+def randn(
+    *lengths: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return normal random numbers with mean 0 and variance 1."""
+
+def randn_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return normal random numbers, with the shape and type of another tensor."""
+
+def randperm(
+    n: builtins.int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return the integers from 0 to n-1 in a random order: the order that sorts random numbers."""
 
 def atleast_1d(*tensors: Any) -> Any:
     """Add dimensions of length 1 up to 1; return a tuple for several tensors."""

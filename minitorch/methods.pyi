@@ -595,7 +595,7 @@ class TensorMethods(Drawable):
         device: Any = None,
         requires_grad: builtins.bool = False,
     ) -> Tensor:
-        """Return a tensor to be written, in this tensor's type."""
+        """Return a tensor to be written (it holds zeros), in this tensor's type."""
     def new_full(
         self, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
     ) -> Tensor:

@@ -261,7 +261,7 @@ def test_what_is_written_and_returned_is_the_argument():
 @pytest.mark.parametrize("dtype", mt.dtypes.ALL, ids=str)
 def test_elementwise_functions_copy_for_every_type(dtype):
     """All but `positive`, which is the tensor itself in PyTorch, too."""
-    for name in set(elementwise.__all__) - {"positive"}:
+    for name in set(mt.functional.public_names(elementwise)) - {"positive"}:
         x = mt.ones(3, dtype=dtype)
         try:
             y = getattr(mt, name)(x)

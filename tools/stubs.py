@@ -103,7 +103,7 @@ class Stub:
         """A function or method: its signature, and the first line of its docstring."""
         function = inspect.unwrap(function, stop=lambda each: hasattr(each, "__signature__"))
         signature = inspect.signature(function)
-        names = visible(function)
+        names = visible(inspect.unwrap(function))
         parameters = [
             each.replace(annotation=evaluated(each.annotation, names)) for each in signature.parameters.values()
         ]
@@ -251,6 +251,8 @@ def package() -> str:
 
 def declared_in(value: Any) -> str | None:
     """The module with a ``def`` or ``class`` of this object; None for one that another function has made."""
+    if hasattr(value, "__signature__"):  # the parameters are not those of the ``def``
+        return None
     value = inspect.unwrap(value)
     home = value.__module__
     tree = ast.parse(inspect.getsource(sys.modules[home]))

@@ -240,7 +240,7 @@ def retains_grad(tensor: Tensor) -> bool:
     return tensor._entry is not None and tensor._entry.retain is not None
 
 
-METHODS = ("backward", "detach", "register_hook", "retain_grad")
+OPERATORS = {each.__name__: each for each in (backward, detach, register_hook, retain_grad)}
 PROPERTIES = {
     "grad": property(get_grad, set_grad, doc="The gradient that `backward` accumulated here, or None."),
     "retains_grad": property(retains_grad, doc=retains_grad.__doc__),

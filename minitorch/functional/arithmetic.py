@@ -12,17 +12,16 @@ from typing import Any
 from .. import primitives as P
 from ..dtypes import PYTHON_NUMBERS, DType, bool_
 from ..errors import DTypeError
-from ..interpreters import bind
 from ..tensor import Tensor
 from .derivatives import with_derivative
 from .elementwise import reciprocal, rsqrt, sqrt, square
+from .families import operators
 from .formulas import unit_sign
 from .operands import (
     Number,
     Operand,
     equals,
     fitting,
-    is_operand,
     like,
     number,
     promote,
@@ -32,23 +31,6 @@ from .operands import (
     to_dtype,
     widened,
 )
-
-__all__ = [
-    "add",
-    "div",
-    "divide",
-    "floor_divide",
-    "fmod",
-    "mul",
-    "multiply",
-    "pow",
-    "remainder",
-    "sub",
-    "subtract",
-    "true_divide",
-]
-METHODS = tuple(__all__)
-
 
 # The four operations ----------------------------------------------------------------------------------------
 
@@ -235,26 +217,9 @@ multiply, subtract, divide, true_divide = mul, sub, div, div
 # Operators --------------------------------------------------------------------------------------------------
 
 
-def _operators(name: str, function: Callable[..., Tensor], primitive: P.Primitive | None = None) -> dict[str, Any]:
-    """Return ``__add__`` and ``__radd__`` from `add`. With `primitive`, two tensors of one type go straight to it."""
-
-    def forward(self: Tensor, other: Operand) -> Tensor:
-        if primitive is not None and isinstance(other, Tensor) and self._value.dtype is other._value.dtype:
-            return bind(primitive, (self, other))
-        return function(self, other) if is_operand(other) else NotImplemented
-
-    def reflected(self: Tensor, other: Operand) -> Tensor:
-        return function(other, self) if is_operand(other) else NotImplemented
-
-    return {f"__{name}__": forward, f"__r{name}__": reflected}
-
-
 OPERATORS: dict[str, Callable[..., Any]] = {
-    **_operators("add", add, P.add),
-    **_operators("sub", sub, P.sub),
-    **_operators("mul", mul, P.mul),
-    **_operators("truediv", div),
-    **_operators("floordiv", floor_divide),
-    **_operators("mod", remainder),
-    **_operators("pow", pow),
+    **operators(P.add, add=add),
+    **operators(P.sub, sub=sub),
+    **operators(P.mul, mul=mul),
+    **operators(truediv=div, floordiv=floor_divide, mod=remainder, pow=pow),
 }

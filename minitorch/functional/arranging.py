@@ -21,29 +21,24 @@ from ..primitives.movement import on_diagonal
 from ..sizes import same
 from ..tensor import Tensor
 from .casting import clone, own
-from .operands import as_int, fitting, from_array, is_operand, is_traced, number, promote_all, real, whole, wrap_dim
+from .families import member
+from .operands import (
+    Ints,
+    as_int,
+    fitting,
+    from_array,
+    ints,
+    is_operand,
+    is_traced,
+    number,
+    promote_all,
+    real,
+    whole,
+    wrap_dim,
+)
 from .parts import diagonal as diagonal_of
 from .parts import dim_with_places, part
-from .shaping import Ints, atleast_1d, atleast_2d, flatten, ints, unsqueeze
-
-METHODS = (
-    "flip",
-    "fliplr",
-    "flipud",
-    "roll",
-    "repeat",
-    "tile",
-    "repeat_interleave",
-    "diag",
-    "diag_embed",
-    "tril",
-    "triu",
-)
-
-__all__ = [
-    *(name for name in METHODS if name != "repeat"),
-    *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "meshgrid", "pad"),
-]
+from .shaping import atleast_1d, atleast_2d, flatten, unsqueeze
 
 # Joined ---------------------------------------------------------------------------------------------------
 
@@ -168,25 +163,25 @@ def flip(input: Tensor, *each: Any, dims: Any = None) -> Tensor:
     return P.flip(input, dims=tuple(turned) if input.ndim else ())
 
 
-def _flipper(name: str, dim: int, what: str) -> Callable[[Tensor], Tensor]:
+def _flipper(name: str, dim: int, what: str, result: str) -> Callable[[Tensor], Tensor]:
+    @member(name, what=what, result=result)
     def function(input: Tensor) -> Tensor:
+        """Return the {what} in reverse order.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.tensor([[1, 2], [3, 4]]).{name}().tolist()
+            {result}
+        """
         if input.ndim <= dim:
             raise RuntimeError(f"{name} needs at least {dim + 1} dimensions, not {input.spec}")
         return P.flip(input, dims=(dim,))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Return the {what} in reverse order.
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.tensor([[1, 2], [3, 4]]).{name}().tolist()
-        {[[3, 4], [1, 2]] if dim == 0 else [[2, 1], [4, 3]]}
-    """
     return function
 
 
-flipud = _flipper("flipud", 0, "rows")
-fliplr = _flipper("fliplr", 1, "columns")
+flipud = _flipper("flipud", 0, "rows", "[[3, 4], [1, 2]]")
+fliplr = _flipper("fliplr", 1, "columns", "[[2, 1], [4, 3]]")
 
 
 def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
@@ -217,7 +212,7 @@ def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
 # Repeated -------------------------------------------------------------------------------------------------
 
 
-def repeat(x: Tensor, *each: Any, repeats: Any = None) -> Tensor:
+def repeat(self: Tensor, *each: Any, repeats: Any = None) -> Tensor:
     """Repeat the whole tensor along each dimension; more numbers than dimensions add dimensions in
     front.
 
@@ -228,13 +223,13 @@ def repeat(x: Tensor, *each: Any, repeats: Any = None) -> Tensor:
                 [1, 2, 1, 2]])
     """
     times = ints(each, repeats)
-    if len(times) < x.ndim or any(count < 0 for count in times):
-        raise RuntimeError(f"repeat: {list(times)} must give a number from 0 up for each dimension of {x.spec}")
-    shape = (1,) * (len(times) - x.ndim) + x.shape
+    if len(times) < self.ndim or any(count < 0 for count in times):
+        raise RuntimeError(f"repeat: {list(times)} must give a number from 0 up for each dimension of {self.spec}")
+    shape = (1,) * (len(times) - self.ndim) + self.shape
     split = tuple(length for old in shape for length in (1, old))
     repeated = tuple(length for pair in zip(times, shape, strict=True) for length in pair)
     result = tuple(number * old for number, old in zip(times, shape, strict=True))
-    return own(P.reshape(P.expand(P.reshape(x, shape=split), shape=repeated), shape=result))
+    return own(P.reshape(P.expand(P.reshape(self, shape=split), shape=repeated), shape=result))
 
 
 def tile(input: Tensor, *each: Any, dims: Any = None) -> Tensor:
@@ -371,8 +366,16 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return diag_embed(input, diagonal) if input.ndim == 1 else clone(diagonal_of(input, diagonal))
 
 
-def _triangle(name: str, side: str) -> Callable[..., Tensor]:
+def _triangle(name: str, side: str, result: str) -> Callable[..., Tensor]:
+    @member(name, side=side, result=result)
     def function(input: Tensor, diagonal: int = 0) -> Tensor:
+        """Return the matrix with zeros {side} a diagonal; `diagonal` counts diagonals to the right.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.tensor([[1, 2], [3, 4]]).{name}().tolist()
+            {result}
+        """
         if input.ndim < 2:
             raise RuntimeError(f"{name} is for matrices and batches of them, not for {input.spec}")
         rows, columns = input.shape[-2:]
@@ -382,16 +385,8 @@ def _triangle(name: str, side: str) -> Callable[..., Tensor]:
         inside = P.less_equal(column, edge) if name == "tril" else P.less_equal(edge, column)
         return P.where(inside, input, scalar(0, input))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Return the matrix with zeros {side} a diagonal; `diagonal` counts diagonals to the right.
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.tensor([[1, 2], [3, 4]]).{name}().tolist()
-        {[[1, 0], [3, 4]] if name == "tril" else [[1, 2], [0, 4]]}
-    """
     return function
 
 
-tril = _triangle("tril", "above")
-triu = _triangle("triu", "below")
+tril = _triangle("tril", "above", "[[1, 0], [3, 4]]")
+triu = _triangle("triu", "below", "[[1, 2], [0, 4]]")

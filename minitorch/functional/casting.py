@@ -17,9 +17,10 @@ from .. import primitives as P
 from ..dtypes import DType
 from ..tensor import Tensor
 from .devices import is_device, on_cpu
+from .families import member
 from .operands import to_dtype
 
-__all__ = ["clone", "finfo", "iinfo"]
+__all__ = ["clone", "contiguous", "finfo", "iinfo", "is_contiguous", "to", "type", "type_as"]
 
 # Methods that convert, and the types they convert to.
 _CONVERSIONS: dict[str, DType] = {
@@ -34,7 +35,6 @@ _CONVERSIONS: dict[str, DType] = {
     "float": dtypes.float32,
     "double": dtypes.float64,
 }
-METHODS = ("clone", "contiguous", "is_contiguous", "to", "type", "type_as")
 
 
 def clone(input: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def own(result: Tensor) -> Tensor:
     return result if result._view is None else clone(result)
 
 
-def contiguous(input: Tensor) -> Tensor:
+def contiguous(self: Tensor) -> Tensor:
     """Return the tensor itself if its elements lie in memory in order; otherwise a copy in which they do.
 
     Example:
@@ -67,10 +67,10 @@ def contiguous(input: Tensor) -> Tensor:
         >>> x.contiguous().view(2, 12).shape
         (2, 12)
     """
-    return input if is_contiguous(input) else clone(input)
+    return self if is_contiguous(self) else clone(self)
 
 
-def is_contiguous(input: Tensor) -> bool:
+def is_contiguous(self: Tensor) -> bool:
     """Return whether the elements lie in memory in order, the last dimension next to each other.
 
     Computed tensors do, in every mode; a view may not. For a value that is being recorded, this is its layout in
@@ -81,11 +81,11 @@ def is_contiguous(input: Tensor) -> bool:
         >>> mt.zeros(2, 3).T.is_contiguous()
         False
     """
-    return interpreters.is_contiguous(input)
+    return interpreters.is_contiguous(self)
 
 
 def to(
-    input: Tensor,
+    self: Tensor,
     *target: Any,
     dtype: Any = None,
     device: Any = None,
@@ -111,8 +111,8 @@ def to(
         tensor([ 1, -1])
     """
     on_cpu(device)
-    wanted = wanted_type(*target, dtype) or input.dtype
-    return P.cast(input, dtype=wanted) if copy else to_dtype(input, wanted)
+    wanted = wanted_type(*target, dtype) or self.dtype
+    return P.cast(self, dtype=wanted) if copy else to_dtype(self, wanted)
 
 
 def wanted_type(*given: Any) -> DType | None:
@@ -126,7 +126,7 @@ def wanted_type(*given: Any) -> DType | None:
     return found
 
 
-def type(input: Tensor, dtype: Any = None) -> Any:
+def type(self: Tensor, dtype: Any = None) -> Any:
     """Convert the tensor to another type, or without an argument return the name of its type.
 
     Example:
@@ -134,12 +134,12 @@ def type(input: Tensor, dtype: Any = None) -> Any:
         >>> mt.ones(1).type(), mt.ones(1).type(mt.int8)
         ('minitorch.float32', tensor([1], dtype=minitorch.int8))
     """
-    return repr(input.dtype) if dtype is None else to_dtype(input, dtypes.as_dtype(dtype))
+    return repr(self.dtype) if dtype is None else to_dtype(self, dtypes.as_dtype(dtype))
 
 
-def type_as(input: Tensor, other: Tensor) -> Tensor:
+def type_as(self: Tensor, other: Tensor) -> Tensor:
     """Convert the tensor to another one's type."""
-    return to_dtype(input, other.dtype)
+    return to_dtype(self, other.dtype)
 
 
 def finfo(dtype: Any) -> Any:
@@ -171,11 +171,11 @@ def iinfo(dtype: Any) -> Any:
 
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+    @member(name, dtype=dtype.name)
     def convert(input: Tensor) -> Tensor:
+        """Convert the tensor to {dtype}; return itself if it has that type."""
         return to_dtype(input, dtype)
 
-    convert.__name__ = convert.__qualname__ = name
-    convert.__doc__ = f"Convert the tensor to {dtype.name}; return itself if it has that type."
     return convert
 
 

@@ -14,8 +14,6 @@ from ..tree import flatten, unflatten
 from .generator import default_generator
 from .reads import Reads
 
-__all__ = ["checkpoint"]
-
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a function, without keeping its intermediate values for `backward`, which computes them again.

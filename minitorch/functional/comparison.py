@@ -14,61 +14,30 @@ from ..dtypes import bool_, float64
 from ..errors import DTypeError
 from ..interpreters import concrete
 from ..tensor import Tensor
-from .operands import Operand, equals, is_operand, like, operand, promote, to_dtype
-
-__all__ = [
-    "allclose",
-    "bitwise_and",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "eq",
-    "equal",
-    "ge",
-    "greater",
-    "greater_equal",
-    "gt",
-    "isclose",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "le",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "lt",
-    "ne",
-    "not_equal",
-]
-METHODS = tuple(__all__)
+from .families import member, operators
+from .operands import Operand, equals, like, operand, promote, to_dtype
 
 Binary = Callable[[Operand, Operand], Tensor]
+Formula = Callable[..., Tensor]
 
 
-def _binary(name: str, formula: Callable[..., Tensor], meaning: str, arguments: str, result: str) -> Binary:
-    """Return a function of two operands of one type, with its documentation."""
-
-    def function(input: Operand, other: Operand) -> Tensor:
-        return formula(*promote(input, other))
-
-    return _documented(function, name, meaning, arguments, result)
-
-
-def _documented(function: Binary, name: str, meaning: str, arguments: str, result: str) -> Binary:
+def _binary(
+    name: str, formula: Formula, meaning: str, arguments: str, result: str, prepared: Callable[..., Any] = promote
+) -> Binary:
+    """Return a function of two operands, which are prepared: given one type, unless told otherwise."""
     left, right = arguments.split(" and ")
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Return {meaning}, element by element.
 
-    Example:
-        >>> import minitorch as mt
-        >>> mt.{name}(mt.tensor({left}), mt.tensor({right}))
-        tensor({result})
-    """
+    @member(name, meaning=meaning, left=left, right=right, result=result)
+    def function(input: Operand, other: Operand) -> Tensor:
+        """Return {meaning}, element by element.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.{name}(mt.tensor({left}), mt.tensor({right}))
+            tensor({result})
+        """
+        return formula(*prepared(input, other))
+
     return function
 
 
@@ -174,16 +143,17 @@ def _everywhere(condition: Tensor, name: str) -> bool:
 # Logic: every number but zero counts as true. -----------------------------------------------------------------
 
 
-def _logical(name: str, primitive: P.Primitive, meaning: str, result: str) -> Binary:
-    def function(input: Operand, other: Operand) -> Tensor:
-        return primitive(to_dtype(operand(input), bool_), to_dtype(operand(other), bool_))
-
-    return _documented(function, name, meaning, "[0, 1, 2] and [1, 0, 3]", result)
+def _truths(input: Operand, other: Operand) -> tuple[Tensor, Tensor]:
+    return to_dtype(operand(input), bool_), to_dtype(operand(other), bool_)
 
 
-logical_and = _logical("logical_and", P.bitwise_and, "whether both are other than 0", "[False, False,  True]")
-logical_or = _logical("logical_or", P.bitwise_or, "whether one is other than 0", "[True, True, True]")
-logical_xor = _logical("logical_xor", P.bitwise_xor, "whether only one is other than 0", "[ True,  True, False]")
+def _logical(name: str, primitive: Formula, meaning: str, result: str) -> Binary:
+    return _binary(name, primitive, f"whether {meaning} other than 0", "[0, 1, 2] and [1, 0, 3]", result, _truths)
+
+
+logical_and = _logical("logical_and", P.bitwise_and, "both are", "[False, False,  True]")
+logical_or = _logical("logical_or", P.bitwise_or, "one is", "[True, True, True]")
+logical_xor = _logical("logical_xor", P.bitwise_xor, "only one is", "[ True,  True, False]")
 
 
 def logical_not(input: Tensor) -> Tensor:
@@ -240,30 +210,9 @@ bitwise_right_shift = _shift(
 # Operators --------------------------------------------------------------------------------------------------
 
 
-def _operator(function: Binary) -> Callable[[Tensor, Operand], Tensor]:
-    def forward(self: Tensor, other: Operand) -> Tensor:
-        return function(self, other) if is_operand(other) else NotImplemented
-
-    return forward
-
-
-def _reflected(function: Binary) -> Callable[[Tensor, Operand], Tensor]:
-    def reflected(self: Tensor, other: Operand) -> Tensor:
-        return function(other, self) if is_operand(other) else NotImplemented
-
-    return reflected
-
-
-_COMPARISONS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
-_BITWISE = {
-    "and": bitwise_and,
-    "or": bitwise_or,
-    "xor": bitwise_xor,
-    "lshift": bitwise_left_shift,
-    "rshift": bitwise_right_shift,
-}
 OPERATORS: dict[str, Callable[..., Any]] = {
-    **{f"__{name}__": _operator(function) for name, function in {**_COMPARISONS, **_BITWISE}.items()},
-    **{f"__r{name}__": _reflected(function) for name, function in _BITWISE.items()},
+    **operators(eq=eq, ne=ne, lt=lt, le=le, gt=gt, ge=ge),
+    **operators(lshift=bitwise_left_shift, rshift=bitwise_right_shift, xor=bitwise_xor),
+    **operators(**{"and": bitwise_and, "or": bitwise_or}),
     "__invert__": bitwise_not,
 }

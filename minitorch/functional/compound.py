@@ -25,9 +25,6 @@ from .operands import (
 )
 from .selection import minimum
 
-__all__ = ["addcdiv", "addcmul", "arctan2", "atan2", "copysign", "hypot", "lerp", "logaddexp", "xlogy"]
-METHODS = tuple(__all__)
-
 
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """Interpolate between two points: ``input + weight * (end - input)``, exactly `end` for weight 1.

@@ -22,10 +22,6 @@ from ..tensor import Remote, Tensor, fetched, note_write, readable
 from .layout import array_text, html_table, with_suffixes
 from .parts import unbind
 
-__all__ = ["from_dlpack"]
-
-METHODS = ("item", "numpy", "tolist")
-
 Array = np.ndarray[Any, Any]
 
 # To Python ------------------------------------------------------------------------------------------------
@@ -38,7 +34,7 @@ def _one_number(tensor: Tensor, what: str, code: str = "MT102", fix: str | None 
     return float(number) if tensor.dtype.is_floating_point else number
 
 
-def item(tensor: Tensor) -> bool | int | float:
+def item(self: Tensor) -> bool | int | float:
     """Return the one element of a tensor as a Python number.
 
     Raises:
@@ -50,11 +46,11 @@ def item(tensor: Tensor) -> bool | int | float:
         >>> mt.tensor([[2.5]]).item()
         2.5
     """
-    number: bool | int | float = _one_number(tensor, "item()")
+    number: bool | int | float = _one_number(self, "item()")
     return number
 
 
-def tolist(tensor: Tensor) -> Any:
+def tolist(self: Tensor) -> Any:
     """Return the elements as nested lists of Python numbers; a number, if there are no dimensions.
 
     Raises:
@@ -65,8 +61,8 @@ def tolist(tensor: Tensor) -> Any:
         >>> mt.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
     """
-    array = concrete(tensor, "tolist()")
-    return (array.astype(np.float64) if tensor.dtype.is_floating_point else array).tolist()
+    array = concrete(self, "tolist()")
+    return (array.astype(np.float64) if self.dtype.is_floating_point else array).tolist()
 
 
 def _bool(tensor: Tensor) -> bool:
@@ -115,7 +111,7 @@ def _contains(tensor: Tensor, element: Any) -> bool:
 # To NumPy -------------------------------------------------------------------------------------------------
 
 
-def numpy(tensor: Tensor) -> Array:
+def numpy(self: Tensor) -> Array:
     """Return an array that shares the tensor's memory: writes to one are seen in the other.
 
     The result of `expand` shows one element several times; its array is read-only.
@@ -131,7 +127,7 @@ def numpy(tensor: Tensor) -> Array:
         >>> x
         tensor([5., 0.])
     """
-    return _shared(tensor, "numpy()").view()
+    return _shared(self, "numpy()").view()
 
 
 def _shared(tensor: Tensor, what: str, error: type[Exception] = RuntimeError, fix: str | None = None) -> Array:

@@ -14,50 +14,20 @@ import numpy as np
 
 from .. import dtypes
 from .. import primitives as P
+from ..dtypes import DType
 from ..errors import DTypeError
 from ..interpreters import concrete
-from ..ir import MOST, Shape
-from ..sizes import hint_of, larger
+from ..sizes import larger
 from ..tensor import Tensor
-from .data import leaf, tensor
-from .operands import Number, as_int, fitting, number, real, to_dtype, whole
-
-__all__ = [
-    "arange",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "linspace",
-    "logspace",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
-METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
-
+from .data import factory, tensor
+from .families import member
+from .operands import Number, as_int, as_shape, fitting, number, real, to_dtype, whole
 
 # One number everywhere --------------------------------------------------------------------------------------
 
 
-def as_shape(name: str, size: tuple[Any, ...]) -> Shape:
-    """Return a shape given as ``f(2, 3)`` or ``f((2, 3))``."""
-    lengths = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
-    if not all(hasattr(length, "__index__") for length in lengths):
-        raise TypeError(f"{name}: a size is made of ints, not {tuple(lengths)!r}")
-    shape = tuple(map(as_int, lengths))
-    if any(length < 0 for length in shape):
-        raise ValueError(f"{name}: a length cannot be negative: {shape}")
-    if math.prod([length or 1 for length in hint_of(shape)]) >= MOST:
-        raise ValueError(f"{name}: {list(shape)} are more elements than an address has bytes: make it smaller")
-    return shape
-
-
-def full(
-    size: int | Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+@factory
+def full(size: int | Sequence[int], fill_value: Any, *, dtype: DType | None = None) -> Tensor:
     """Return a tensor with one number (or the value of a 0-dimensional tensor) in every element.
 
     Raises:
@@ -70,67 +40,65 @@ def full(
                 [3.5000, 3.5000]])
     """
     shape = as_shape("full", (size,))
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(fill_value, Tensor):  # the cast makes it dense
-        return leaf(P.cast(P.expand(fill_value, shape=shape), dtype=wanted or fill_value.dtype), requires_grad, device)
+        return P.cast(P.expand(fill_value, shape=shape), dtype=dtype or fill_value.dtype)
     value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     if not isinstance(value, dtypes.PYTHON_NUMBERS):
         raise TypeError(
             f"full: the value is a number or a 0-dimensional tensor, not {type(value).__name__}: {value!r:.60}"
         )
-    wanted = wanted or dtypes.PYTHON_TYPES[type(value)]
-    return leaf(P.constant(value=fitting("full", value, wanted), shape=shape, dtype=wanted), requires_grad, device)
+    dtype = dtype or dtypes.PYTHON_TYPES[type(value)]
+    return P.constant(value=fitting("full", value, dtype), shape=shape, dtype=dtype)
 
 
-def _filled(name: str, value: int, doc: str, example: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    """Return a function such as `zeros` or `zeros_like`."""
+def _filled(name: str, value: int, what: str) -> tuple[Callable[..., Tensor], ...]:
+    """Return a function such as `zeros`, and the ones like it: `zeros_like`, and the method `new_zeros`."""
+    words = {"what": what, "number": value}
 
-    def create(
-        *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-    ) -> Tensor:
-        kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
-        return leaf(
-            P.constant(value=value, shape=as_shape(name, lengths if size is None else (size,)), dtype=kind),
-            requires_grad,
-            device,
-        )
+    @factory
+    @member(name, **words)
+    def create(*lengths: Any, size: Any = None, dtype: DType = dtypes.DEFAULT_FLOAT) -> Tensor:
+        """Return a tensor {what}, float32 unless `dtype` says otherwise.
 
-    def create_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        kind = input.dtype if dtype is None else dtypes.as_dtype(dtype)
-        return leaf(P.constant(value=value, shape=input.shape, dtype=kind), requires_grad, device)
+        The size is given as ints or as one tuple.
 
-    create.__doc__ = f"""Return a tensor {doc}, float32 unless `dtype` says otherwise.
+        Example:
+            >>> import minitorch as mt
+            >>> mt.{name}(2, 3), mt.{name}((0,)).shape
+            (tensor([[{number}., {number}., {number}.],
+                    [{number}., {number}., {number}.]]), (0,))
+        """
+        return P.constant(value=value, shape=as_shape(name, lengths if size is None else (size,)), dtype=dtype)
 
-    The size is given as ints or as one tuple.
+    @factory
+    @member(f"{name}_like", **words)
+    def create_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+        """Return a tensor {what}, with the shape and type of another one.
 
-    Example:
-        >>> import minitorch as mt
-        >>> mt.{name}(2, 3), mt.{name}((0,)).shape
-        {example}
-    """
-    create_like.__doc__ = f"""Return a tensor {doc}, with the shape and type of another one.
+        Example:
+            >>> import minitorch as mt
+            >>> mt.{name}(mt.tensor([[1, 2]])).dtype
+            minitorch.int64
+        """
+        return P.constant(value=value, shape=input.shape, dtype=dtype or input.dtype)
 
-    Example:
-        >>> import minitorch as mt
-        >>> mt.{name}_like(mt.tensor([[1, 2]])).dtype
-        minitorch.int64
-    """
-    for function, public in ((create, name), (create_like, f"{name}_like")):
-        function.__name__ = function.__qualname__ = public
-    return create, create_like
+    @factory
+    @member(f"new_{name}", **words)
+    def create_new(self: Tensor, *lengths: Any, size: Any = None, dtype: DType | None = None) -> Tensor:
+        """Return a tensor {what}, in this tensor's type."""
+        return create(*lengths, size=size, dtype=dtype or self.dtype)
+
+    return create, create_like, create_new
 
 
-zeros, zeros_like = _filled("zeros", 0, "of zeros", "(tensor([[0., 0., 0.],\n                [0., 0., 0.]]), (0,))")
-ones, ones_like = _filled("ones", 1, "of ones", "(tensor([[1., 1., 1.],\n                [1., 1., 1.]]), (0,))")
+zeros, zeros_like, new_zeros = _filled("zeros", 0, "of zeros")
+ones, ones_like, new_ones = _filled("ones", 1, "of ones")
 # Every mode computes the same numbers, so there is no uninitialised memory to show.
-empty, empty_like = _filled(
-    "empty", 0, "to be written (it holds zeros)", "(tensor([[0., 0., 0.],\n                [0., 0., 0.]]), (0,))"
-)
+empty, empty_like, new_empty = _filled("empty", 0, "to be written (it holds zeros)")
 
 
-def full_like(
-    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+@factory
+def full_like(input: Tensor, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
     """Return a tensor with one number in every element, with the shape and type of another one.
 
     Example:
@@ -138,21 +106,14 @@ def full_like(
         >>> mt.full_like(mt.zeros(2), 7)
         tensor([7., 7.])
     """
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return full(input.shape, fill_value, dtype=dtype or input.dtype)
 
 
 # Sequences --------------------------------------------------------------------------------------------------
 
 
-def arange(
-    start: Any = None,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@factory
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: DType | None = None) -> Tensor:
     """Return numbers from `start` up to, but not including, `end`; ``arange(end)`` starts from 0.
 
     The type is int64 if all numbers are ints, else float32; numbers are computed in float64 and rounded once.
@@ -178,10 +139,7 @@ def arange(
     ints = all(isinstance(value, (int, np.integer)) for value in (start, end, step))
     if not ints and not all(math.isfinite(real("arange: each bound", value)) for value in (start, end, step)):
         raise ValueError(f"arange: the bounds and the step have to be finite, not {start}, {end} and {step}")
-    if dtype is None:
-        kind = dtypes.DEFAULT_INT if ints else dtypes.DEFAULT_FLOAT
-    else:
-        kind = dtypes.as_dtype(dtype)
+    kind = dtype or (dtypes.DEFAULT_INT if ints else dtypes.DEFAULT_FLOAT)
     if kind is dtypes.bool_:
         raise DTypeError("MT202", "arange counts, and a bool does not", fix="compare: mt.arange(n) > 0")
     if step == 0 or (end - start) * step < 0:
@@ -195,12 +153,11 @@ def arange(
         x = P.mul(x, number(step, inner))
     if start != 0:
         x = P.add(x, number(start, inner))
-    return leaf(to_dtype(x, kind), requires_grad, device)
+    return to_dtype(x, kind)
 
 
-def linspace(
-    start: Number, end: Number, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+@factory
+def linspace(start: Number, end: Number, steps: int, *, dtype: DType = dtypes.DEFAULT_FLOAT) -> Tensor:
     """Return a number of evenly spaced values from `start` to `end`, both included.
 
     They are computed in float64 from the nearer end, so that both ends are exact.
@@ -215,27 +172,20 @@ def linspace(
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     steps = whole("linspace: the number of steps", steps)
-    kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
     inner = dtypes.float64
-    for value in (start, end) if kind.category == "int" else ():
-        fitting("linspace", value, kind)
+    for value in (start, end) if dtype.category == "int" else ():
+        fitting("linspace", value, dtype)
     step = number((end - start) / larger(steps - 1, 1), inner)
     index = P.iota(size=steps, dtype=inner)
     from_start = P.add(number(float(start), inner), P.mul(step, index))
     to_end = P.sub(number(float(end), inner), P.mul(step, P.sub(number(steps - 1, inner), index)))
     near_start = P.less(index, number(larger(steps / 2, 1), inner))
-    return leaf(to_dtype(P.where(near_start, from_start, to_end), kind), requires_grad, device)
+    return to_dtype(P.where(near_start, from_start, to_end), dtype)
 
 
+@factory
 def logspace(
-    start: Number,
-    end: Number,
-    steps: int,
-    base: float = 10.0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: DType = dtypes.DEFAULT_FLOAT
 ) -> Tensor:
     """Return `base` to the power of evenly spaced numbers from `start` to `end`, both included, computed in float64.
 
@@ -245,11 +195,11 @@ def logspace(
         tensor([   1.,   10.,  100., 1000.])
     """
     exponents = linspace(start, end, steps, dtype=dtypes.float64)
-    kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
-    return leaf(to_dtype(P.power(number(float(base), dtypes.float64), exponents), kind), requires_grad, device)
+    return to_dtype(P.power(number(float(base), dtypes.float64), exponents), dtype)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@factory
+def eye(n: int, m: int | None = None, *, dtype: DType = dtypes.DEFAULT_FLOAT) -> Tensor:
     """Return a matrix with ones on the diagonal and zeros elsewhere, n by n or n by m.
 
     Example:
@@ -259,44 +209,20 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
                 [0., 1., 0.]])
     """
     rows, columns = as_shape("eye", (n, n if m is None else m))
-    kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
     row = P.reshape(P.iota(size=rows, dtype=dtypes.int64), shape=(rows, 1))
-    return leaf(P.cast(P.equal(row, P.iota(size=columns, dtype=dtypes.int64)), dtype=kind), requires_grad, device)
+    return P.cast(P.equal(row, P.iota(size=columns, dtype=dtypes.int64)), dtype=dtype)
 
 
 # Methods: like this tensor, but ... -------------------------------------------------------------------------
 
 
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+@factory
+def new_tensor(self: Tensor, data: Any, *, dtype: DType | None = None) -> Tensor:
     """Return a tensor of data, in this tensor's type."""
-    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return tensor(data, dtype=dtype or self.dtype)
 
 
-def new_full(
-    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+@factory
+def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
     """Return a tensor of one number, in this tensor's type."""
-    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
-
-
-def new_zeros(
-    self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Return a tensor of zeros, in this tensor's type."""
-    return zeros(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
-
-
-def new_ones(
-    self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Return a tensor of ones, in this tensor's type."""
-    return ones(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
-
-
-def new_empty(
-    self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Return a tensor to be written, in this tensor's type."""
-    return empty(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return full(size, fill_value, dtype=dtype or self.dtype)

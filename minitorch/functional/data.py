@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,39 @@ from .devices import on_cpu
 from .operands import from_array, operand, result_type, to_dtype
 
 __all__ = ["as_tensor", "from_numpy", "tensor"]
-METHODS: tuple[str, ...] = ()
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def factory(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Give a function of a parameter `dtype` PyTorch's options of new tensors: `dtype`, `device`, `requires_grad`.
+
+    The function computes in the type that its parameter has by default, unless another one is asked for.
+
+    Example:
+        >>> import minitorch as mt
+        >>> @factory
+        ... def two(*, dtype=mt.float32):
+        ...     return mt.full((), 2, dtype=dtype)
+        >>> two(), two(dtype="int64"), two(requires_grad=True)
+        (tensor(2.), tensor(2), tensor(2., requires_grad=True))
+    """
+
+    def make(*args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
+        if dtype is not None:
+            options["dtype"] = dtypes.as_dtype(dtype)
+        if device is not None:
+            on_cpu(device)
+        result = function(*args, **options)
+        return result.requires_grad_() if requires_grad else result
+
+    own, added = inspect.signature(function), [*inspect.signature(make).parameters.values()][1:-1]
+    parameters, at = [*own.parameters.values()], [*own.parameters].index("dtype")
+    functools.update_wrapper(make, function)
+    make.__signature__ = own.replace(parameters=[*parameters[:at], *added, *parameters[at + 1 :]])  # type: ignore[attr-defined]
+    return make
+
+
+@factory
+def tensor(data: Any, *, dtype: DType | None = None) -> Tensor:
     """Return a new tensor that holds a copy of data, without history.
 
     Args:
@@ -41,19 +72,11 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         >>> mt.tensor([1, 2], dtype=mt.float32, requires_grad=True)
         tensor([1., 2.], requires_grad=True)
     """
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if not _holds_tensor(data):
-        return leaf(from_array(_array(data, wanted)), requires_grad, device)
+        return from_array(_array(data, dtype))
     with no_grad():
         stacked = _stack(data)
-        return leaf(P.cast(stacked, dtype=wanted or stacked.dtype), requires_grad, device)
-
-
-def leaf(x: Tensor, requires_grad: bool, device: Any = None) -> Tensor:
-    """Return a fresh tensor, as a leaf that requires a gradient if asked for; the device has to be the CPU."""
-    if device is not None:
-        on_cpu(device)
-    return x.requires_grad_() if requires_grad else x
+        return P.cast(stacked, dtype=dtype or stacked.dtype)
 
 
 # The types of Python's bools, ints and floats, by NumPy's letter.

@@ -7,8 +7,7 @@ from typing import Any
 from ..errors import DeviceError
 from ..tensor import Tensor
 
-__all__: list[str] = []
-METHODS = ("cpu", "cuda")
+__all__ = ["cpu", "cuda"]
 
 # PyTorch's kinds of devices, to tell the name of a device from a misspelt element type.
 _KNOWN = ("cpu", "cuda", "gpu", "hpu", "meta", "mps", "tpu", "xla", "xpu")
@@ -40,7 +39,7 @@ def on_cpu(device: Any) -> None:
         )
 
 
-def cpu(input: Tensor) -> Tensor:
+def cpu(self: Tensor) -> Tensor:
     """Return the tensor itself: all tensors are on the CPU.
 
     Example:
@@ -49,17 +48,17 @@ def cpu(input: Tensor) -> Tensor:
         >>> x.cpu() is x, x.device
         (True, 'cpu')
     """
-    return input
+    return self
 
 
-def cuda(input: Tensor, device: Any = None) -> Tensor:
+def cuda(self: Tensor, device: Any = None) -> Tensor:
     """Raise an error: there is no such device.
 
     Raises:
         DeviceError: ``MT203``.
     """
     on_cpu("cuda" if device is None else device)
-    return input
+    return self
 
 
 def _device(tensor: Tensor) -> str:

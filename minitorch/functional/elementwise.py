@@ -15,105 +15,44 @@ from ..tensor import Tensor
 from . import complementary
 from . import formulas as F
 from .casting import finfo
+from .families import member
 from .operands import as_float, like, operand, require_number, widened
-
-__all__ = [
-    "abs",
-    "absolute",
-    "acos",
-    "acosh",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "cos",
-    "cosh",
-    "deg2rad",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "fix",
-    "floor",
-    "frac",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logit",
-    "nan_to_num",
-    "neg",
-    "negative",
-    "positive",
-    "rad2deg",
-    "reciprocal",
-    "round",
-    "rsqrt",
-    "sgn",
-    "sigmoid",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-    "trunc",
-]
-
 
 Formula = Callable[[Tensor], Tensor]
 Unary = Callable[[Tensor], Tensor]
 
 
-def _documented(function: Unary, name: str, meaning: str, note: str, argument: str, result: str) -> Unary:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Return {meaning}, for each element. {note}
+def _unary(
+    name: str, compute: Formula, prepared: Formula, note: str, meaning: str, argument: str, result: str
+) -> Unary:
+    @member(name, meaning=meaning, note=note, argument=argument, result=result)
+    def function(input: Tensor) -> Tensor:
+        """Return {meaning}, for each element. {note}
 
-    Example:
-        >>> import minitorch as mt
-        >>> mt.{name}(mt.tensor({argument}))
-        tensor({result})
-    """
+        Example:
+            >>> import minitorch as mt
+            >>> mt.{name}(mt.tensor({argument}))
+            tensor({result})
+        """
+        return compute(prepared(input))
+
     return function
 
 
-def _float(name: str, formula: Formula, meaning: str, argument: str, result: str) -> Unary:
+def _float(name: str, formula: Formula, *example: str) -> Unary:
     """Return a float function: integers are converted to float32 first."""
     compute = formula if isinstance(formula, P.Primitive) else widened(formula)
-
-    def function(input: Tensor) -> Tensor:
-        return compute(as_float(input))
-
-    return _documented(function, name, meaning, "Integers are converted to float32 first.", argument, result)
+    return _unary(name, compute, as_float, "Integers are converted to float32 first.", *example)
 
 
-def _rounding(name: str, formula: Formula, meaning: str, argument: str, result: str) -> Unary:
+def _rounding(name: str, formula: Formula, *example: str) -> Unary:
     """Return a function whose results are whole numbers: integers are copied."""
-
-    def function(input: Tensor) -> Tensor:
-        x = operand(input)
-        return formula(x) if x.dtype.is_floating_point else P.cast(x, dtype=x.dtype)
-
-    return _documented(function, name, meaning, "Integers stay as they are.", argument, result)
+    return _unary(name, F.of_floats(formula), operand, "Integers stay as they are.", *example)
 
 
-def _number(name: str, formula: Formula, meaning: str, argument: str, result: str) -> Unary:
+def _number(name: str, formula: Formula, *example: str) -> Unary:
     """Return a function of any numbers, in their own type."""
-
-    def function(input: Tensor) -> Tensor:
-        return formula(operand(input))
-
-    return _documented(function, name, meaning, "The type stays.", argument, result)
+    return _unary(name, formula, operand, "The type stays.", *example)
 
 
 # Name, formula, meaning, argument and result of the example.
@@ -235,5 +174,4 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-METHODS = tuple(__all__)
 OPERATORS = {"__neg__": neg, "__abs__": abs, "__pos__": positive}

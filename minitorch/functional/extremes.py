@@ -13,9 +13,6 @@ from .operands import operand, wrap_dim
 from .reductions import Dims, kept_shape, need_elements, reduce, reduced_dims
 from .selection import maximum, minimum
 
-__all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
-METHODS = tuple(__all__)
-
 
 class ValuesAndIndices(NamedTuple):
     """Result of `max` and `min` along a dimension."""

@@ -11,9 +11,6 @@ from .. import dtypes
 from ..dtypes import DType
 from ..tensor import Tensor
 
-__all__ = ["can_cast", "get_default_dtype", "is_floating_point", "is_tensor", "numel"]
-METHODS = ("nelement",)
-
 
 def numel(input: Tensor) -> int:
     """Return the number of elements.
@@ -26,9 +23,9 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
-def nelement(input: Tensor) -> int:
+def nelement(self: Tensor) -> int:
     """Return the number of elements: another name of `numel`."""
-    return input.numel()
+    return self.numel()
 
 
 def is_tensor(obj: object) -> bool:

@@ -14,35 +14,17 @@ from typing import Any
 import numpy as np
 
 from .. import primitives as P
-from ..dtypes import PYTHON_NUMBERS, bool_, int64
+from ..dtypes import PYTHON_NUMBERS, bool_
 from ..errors import DTypeError, ShapeError
 from ..interpreters import concrete
 from ..primitives.movement import inverse_permutation
 from ..sizes import smaller
 from ..tensor import Tensor
 from .casting import contiguous
-from .indexing import MASK_FIX, getitem
-from .operands import checked, equals, fitting, from_array, number, operand, to_dtype, wrap_dim
+from .indexing import MASK_FIX, coordinates, existing, gathered, getitem
+from .operands import equals, fitting, from_array, number, operand, to_dtype, wrap_dim
 from .parts import part
 from .shaping import broadcast_tensors, movedim, ravel
-
-METHODS = (
-    "gather",
-    "scatter",
-    "scatter_add",
-    "index_select",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "masked_fill",
-    "masked_select",
-    "take_along_dim",
-    "take",
-    "nonzero",
-    "argwhere",
-)
-
-__all__ = list(METHODS)
 
 Number = bool | int | float
 
@@ -71,35 +53,6 @@ def _same_type(name: str, x: Tensor, source: Tensor) -> None:
 # One index for each element: gather and scatter -----------------------------------------------------------
 
 
-def _existing(name: str, index: Tensor, length: int, from_end: bool = False) -> Tensor:
-    """Return an index, whose elements are positions of a dimension: from 0 on, or also counted from its end."""
-    if index.dtype.category != "int":
-        raise DTypeError("MT202", f"{name}: an index of type {index.dtype.name}", fix="use integers, e.g. i.long()")
-    return checked(f"{name}: the index", index, -length if from_end else 0, length - 1, "IndexError")
-
-
-def _coordinates(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = False) -> tuple[Tensor, ...]:
-    """Return the full positions of an index: its values in its dimension, its own place in the others."""
-    fits = index.ndim == x.ndim and all(
-        axis == dim or mine <= whole for axis, (mine, whole) in enumerate(zip(index.shape, x.shape, strict=True))
-    )
-    if not fits:
-        raise ShapeError(
-            "MT201",
-            f"{name}: the index is {index.spec}, the tensor {x.spec}",
-            why=f"they need as many dimensions, and the index may be longer only in dimension {dim}",
-            fix="expand the index, or use index_select for whole slices",
-        )
-    coordinates = []
-    for axis, length in enumerate(index.shape):
-        if axis == dim:
-            coordinates.append(_existing(name, index, x.shape[dim], from_end))
-        else:
-            line = P.reshape(P.iota(size=length, dtype=int64), shape=(length,) + (1,) * (index.ndim - axis - 1))
-            coordinates.append(P.expand(line, shape=index.shape))
-    return tuple(coordinates)
-
-
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the element of a dimension at each position in the index: ``x[index[i, j], j]`` for dim 0.
 
@@ -114,14 +67,6 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
                 [3]])
     """
     return gathered("gather", input, dim, index)
-
-
-def gathered(name: str, input: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
-    """Gather as `gather`, for the function of a name; negative positions may count from the end."""
-    dim = wrap_dim(dim, input.ndim)
-    if not input.ndim:
-        return P.reshape(P.gather(ravel(input), _existing(name, ravel(index), 1, from_end)), shape=index.shape)
-    return P.gather(input, *_coordinates(name, input, dim, index, from_end))
 
 
 def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
@@ -181,7 +126,7 @@ def scatter(
         raise TypeError("scatter: what is written is missing; give src or value")
     dim = wrap_dim(dim, input.ndim)
     write = P.scatter if reduce is None else P.scatter_add
-    return write(input, _source("scatter", input, dim, index, src), *_coordinates("scatter", input, dim, index))
+    return write(input, _source("scatter", input, dim, index, src), *coordinates("scatter", input, dim, index))
 
 
 @_also_without_dimensions
@@ -195,7 +140,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """
     dim = wrap_dim(dim, input.ndim)
     return P.scatter_add(
-        input, _source("scatter_add", input, dim, index, src), *_coordinates("scatter_add", input, dim, index)
+        input, _source("scatter_add", input, dim, index, src), *coordinates("scatter_add", input, dim, index)
     )
 
 
@@ -211,7 +156,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         tensor([[1, 2, 3]])
     """
     if dim is None:
-        return P.gather(ravel(input), _existing("take_along_dim", ravel(indices), input.numel()))
+        return P.gather(ravel(input), existing("take_along_dim", ravel(indices), input.numel()))
     dim = wrap_dim(dim, input.ndim)
     if input.ndim != indices.ndim:
         raise ShapeError("MT201", f"take_along_dim: {input.spec} and indices {indices.spec} differ in dimensions")
@@ -232,7 +177,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
         >>> mt.tensor([[1, 2], [3, 4]]).take(mt.tensor([0, 3]))
         tensor([1, 4])
     """
-    return P.gather(ravel(input), _existing("take", index, input.numel(), from_end=True))
+    return P.gather(ravel(input), existing("take", index, input.numel(), from_end=True))
 
 
 # One index for each slice ---------------------------------------------------------------------------------
@@ -250,7 +195,7 @@ def _line(name: str, index: Tensor) -> Tensor:
 
 
 def _of_slices(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
-    return _existing(name, index, x.shape[dim] if x.ndim else 1, from_end)
+    return existing(name, index, x.shape[dim] if x.ndim else 1, from_end)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:

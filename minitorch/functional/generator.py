@@ -25,6 +25,8 @@ from .gaussian import from_uniform
 from .inplace import assign
 from .operands import like, real, require_tensor, wrapped
 
+__all__ = ["Generator", "default_generator", "initial_seed", "manual_seed", "seed"]
+
 
 class Generator:
     """Stream of random numbers.

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .. import primitives as P
-from ..dtypes import PYTHON_NUMBERS, bool_, uint8
-from ..errors import ShapeError
+from ..dtypes import PYTHON_NUMBERS, bool_, int64, uint8
+from ..errors import DTypeError, ShapeError
 from ..interpreters import broadcast_shapes, concrete
 from ..ir import Shape
 from ..primitives.movement import taken
@@ -24,10 +24,11 @@ from ..sizes import is_symbolic, larger, same, smaller
 from ..tensor import Tensor
 from .casting import contiguous
 from .inplace import assign
-from .operands import as_int, fitting_or_infinite, from_array, number, operand, to_dtype
+from .operands import as_int, checked, fitting_or_infinite, from_array, number, operand, to_dtype, wrap_dim
 from .parts import position
+from .shaping import ravel
 
-__all__: list[str] = []
+__all__ = ["index_put_"]
 
 Array = np.ndarray[Any, Any]
 
@@ -236,6 +237,43 @@ def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(dims)), key=dims.__getitem__))
 
 
+def existing(name: str, index: Tensor, length: int, from_end: bool = False) -> Tensor:
+    """Return an index, whose elements are positions of a dimension: from 0 on, or also counted from its end."""
+    if index.dtype.category != "int":
+        raise DTypeError("MT202", f"{name}: an index of type {index.dtype.name}", fix="use integers, e.g. i.long()")
+    return checked(f"{name}: the index", index, -length if from_end else 0, length - 1, "IndexError")
+
+
+def coordinates(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = False) -> tuple[Tensor, ...]:
+    """Return the full positions of an index: its values in its dimension, its own place in the others."""
+    fits = index.ndim == x.ndim and all(
+        axis == dim or mine <= whole for axis, (mine, whole) in enumerate(zip(index.shape, x.shape, strict=True))
+    )
+    if not fits:
+        raise ShapeError(
+            "MT201",
+            f"{name}: the index is {index.spec}, the tensor {x.spec}",
+            why=f"they need as many dimensions, and the index may be longer only in dimension {dim}",
+            fix="expand the index, or use index_select for whole slices",
+        )
+    coordinates = []
+    for axis, length in enumerate(index.shape):
+        if axis == dim:
+            coordinates.append(existing(name, index, x.shape[dim], from_end))
+        else:
+            line = P.reshape(P.iota(size=length, dtype=int64), shape=(length,) + (1,) * (index.ndim - axis - 1))
+            coordinates.append(P.expand(line, shape=index.shape))
+    return tuple(coordinates)
+
+
+def gathered(name: str, input: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
+    """Gather as `gather`, for the function of a name; negative positions may count from the end."""
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return P.reshape(P.gather(ravel(input), existing(name, ravel(index), 1, from_end)), shape=index.shape)
+    return P.gather(input, *coordinates(name, input, dim, index, from_end))
+
+
 # x[index] -------------------------------------------------------------------------------------------------
 
 
@@ -354,7 +392,7 @@ def _with_written(view: Tensor, chosen: Selection, value: Tensor) -> Tensor:
     return _permuted(moved, _inverse(how.order))
 
 
-def index_put_(x: Tensor, indices: tuple[Tensor, ...], values: Any) -> Tensor:
+def index_put_(self: Tensor, indices: tuple[Tensor, ...], values: Any) -> Tensor:
     """Write ``x[indices] = values``, and return the tensor. (PyTorch's ``accumulate=True`` is `index_add` here.)
 
     Example:
@@ -362,11 +400,10 @@ def index_put_(x: Tensor, indices: tuple[Tensor, ...], values: Any) -> Tensor:
         >>> mt.zeros(3).index_put_((mt.tensor([0, 2]),), mt.tensor([1.0, 2.0]))
         tensor([1., 0., 2.])
     """
-    return _write(x, tuple(indices), values)
+    return _write(self, tuple(indices), values)
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "__getitem__": getitem,
     "__setitem__": setitem,
-    "index_put_": index_put_,
 }

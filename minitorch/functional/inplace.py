@@ -21,8 +21,6 @@ from ..primitives.movement import folded, inverse_permutation, on_diagonal, wind
 from ..tensor import Tensor, note_write
 from .bits import read_as
 
-__all__: list[str] = []
-
 
 def assign(tensor: Tensor, value: Tensor, what: str = "an in-place write") -> Tensor:
     """Write a value into a tensor, and return the tensor.

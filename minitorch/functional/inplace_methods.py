@@ -51,7 +51,7 @@ def in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
     return method
 
 
-def copy_(tensor: Tensor, src: Any) -> Tensor:
+def copy_(self: Tensor, src: Any) -> Tensor:
     """Write the elements of another tensor (or a number) into this one, converted to its type.
 
     Example:
@@ -59,10 +59,10 @@ def copy_(tensor: Tensor, src: Any) -> Tensor:
         >>> mt.zeros(2).copy_(mt.tensor([1, 2]))
         tensor([1., 2.])
     """
-    return assign(tensor, src if isinstance(src, Tensor) else operand(src, tensor.dtype), "copy_")
+    return assign(self, src if isinstance(src, Tensor) else operand(src, self.dtype), "copy_")
 
 
-def fill_(tensor: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number (or the value of a 0-dimensional tensor) into every element.
 
     Raises:
@@ -75,13 +75,13 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
         tensor([7., 7.])
     """
     if isinstance(value, PYTHON_NUMBERS):
-        value = fitting("fill_", value, tensor.dtype)
+        value = fitting("fill_", value, self.dtype)
     elif (given := operand(value)).ndim:
         raise ShapeError("MT201", f"fill_: the value is {given.spec}, not one number", fix="write copy_(value)")
-    return copy_(tensor, value)
+    return copy_(self, value)
 
 
-def zero_(tensor: Tensor) -> Tensor:
+def zero_(self: Tensor) -> Tensor:
     """Write zero into every element.
 
     Example:
@@ -89,7 +89,7 @@ def zero_(tensor: Tensor) -> Tensor:
         >>> mt.ones(2).zero_()
         tensor([0., 0.])
     """
-    return assign(tensor, constant(value=0, shape=(), dtype=tensor.dtype), "zero_")
+    return assign(self, constant(value=0, shape=(), dtype=self.dtype), "zero_")
 
 
 def in_place_methods(functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Tensor]]:

@@ -23,6 +23,7 @@ from .operands import (
     as_int,
     equals,
     fitting,
+    ints,
     is_operand,
     is_traced,
     number,
@@ -34,29 +35,7 @@ from .operands import (
     wrap_dim,
 )
 from .parts import diagonal
-from .shaping import broadcast_tensors, ints
-
-METHODS = (
-    "matmul",
-    "mm",
-    "bmm",
-    "mv",
-    "dot",
-    "vdot",
-    "inner",
-    "outer",
-    "ger",
-    "addmm",
-    "addmv",
-    "addr",
-    "baddbmm",
-    "addbmm",
-    "kron",
-    "trace",
-    "cross",
-)
-
-__all__ = [*METHODS, "tensordot"]
+from .shaping import broadcast_tensors
 
 Number = bool | int | float
 

@@ -19,14 +19,16 @@ from .. import dtypes, interpreters
 from ..dtypes import DType
 from ..errors import DTypeError, by_name
 from ..interpreters import current_staging
+from ..ir import MOST, Shape
 from ..primitives import Literal, cast, check, constant
-from ..sizes import is_symbolic
+from ..sizes import hint_of, is_symbolic
 from ..tensor import Tensor, fetched
 
 __all__ = ["promote_types", "result_type"]
 
 Number = bool | int | float
 Operand = Tensor | Number | np.ndarray[Any, Any] | np.generic
+Ints = int | Sequence[int]
 
 promote_types = dtypes.promote_types
 
@@ -265,12 +267,12 @@ def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """
 
     @functools.wraps(formula)
-    def wide(*inputs: Tensor, **options: Any) -> Tensor:
-        dtype = inputs[0].dtype
+    def wide(input: Tensor, *others: Any, **options: Any) -> Tensor:
+        dtype = input.dtype
         if not _is_short_float(dtype):
-            return formula(*inputs, **options)
-        result = formula(*[cast(x, dtype=dtypes.float32) for x in inputs], **options)
-        return cast(result, dtype=dtype)
+            return formula(input, *others, **options)
+        alike = [cast(x, dtype=dtypes.float32) if getattr(x, "dtype", None) is dtype else x for x in others]
+        return cast(formula(cast(input, dtype=dtypes.float32), *alike, **options), dtype=dtype)
 
     return wide
 
@@ -362,6 +364,28 @@ def whole(what: str, value: Any) -> int:
     if count < 0:
         raise ValueError(f"{what} cannot be negative: {count}")
     return count
+
+
+def ints(values: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
+    """Return ints that were given one by one, or as one tuple or list, perhaps by name."""
+    if named is not None:
+        values = (named,)
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
+        values = tuple(values[0])
+    return tuple([as_int(value) for value in values])
+
+
+def as_shape(name: str, size: tuple[Any, ...]) -> Shape:
+    """Return a shape given as ``f(2, 3)`` or ``f((2, 3))``."""
+    lengths = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
+    if not all(hasattr(length, "__index__") for length in lengths):
+        raise TypeError(f"{name}: a size is made of ints, not {tuple(lengths)!r}")
+    shape = tuple(map(as_int, lengths))
+    if any(length < 0 for length in shape):
+        raise ValueError(f"{name}: a length cannot be negative: {shape}")
+    if math.prod([length or 1 for length in hint_of(shape)]) >= MOST:
+        raise ValueError(f"{name}: {list(shape)} are more elements than an address has bytes: make it smaller")
+    return shape
 
 
 def require_tensor(name: str, argument: str, value: object) -> None:

@@ -23,10 +23,6 @@ from .operands import from_array, operand, promote, wrap_dim
 from .parts import dim_with_places, part
 from .shaping import ravel, squeeze, unsqueeze
 
-METHODS = ("sort", "argsort", "msort", "topk", "median", "unique")
-
-__all__ = [*METHODS, "searchsorted", "bucketize"]
-
 
 class Ordered(NamedTuple):
     """Elements in some order, and their former positions."""

@@ -11,12 +11,10 @@ from itertools import pairwise
 from .. import primitives as P
 from ..sizes import larger, smaller
 from ..tensor import Tensor
-from .operands import as_int, wrap_dim
-from .shaping import Ints, ints, movedim
+from .operands import Ints, as_int, ints, wrap_dim
+from .shaping import movedim
 
-METHODS = ("narrow", "select", "split", "tensor_split", "chunk", "unbind", "unfold", "diagonal")
-
-__all__ = [name for name in METHODS if name != "unfold"]  # a method alone, as in PyTorch
+__all__ = ["chunk", "diagonal", "narrow", "select", "split", "tensor_split", "unbind", "unfold"]
 
 
 def part(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -160,7 +158,7 @@ def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tupl
     return _parts(input, dim, [number * small + smaller(number, longer) for number in range(count + 1)])
 
 
-def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Return windows of some size, a step apart, along a dimension; the place inside the window is the last
     dimension.
 
@@ -171,15 +169,15 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
                 [1, 2, 3],
                 [2, 3, 4]])
     """
-    dim = wrap_dim(dimension, x.ndim)
+    dim = wrap_dim(dimension, self.ndim)
     if size < 0 or step < 1:
         raise RuntimeError(f"unfold: windows of 0 elements or more, 1 or more apart, not of {size}, {step} apart")
-    if not x.ndim:  # in PyTorch it has one window, and the result no dimension for windows
-        return select(unfold(P.reshape(x, shape=(1,)), 0, size, step), 0, 0)
+    if not self.ndim:  # in PyTorch it has one window, and the result no dimension for windows
+        return select(unfold(P.reshape(self, shape=(1,)), 0, size, step), 0, 0)
     if size == 0:
-        places = x.shape[dim] // step + 1
-        return P.reshape(part(x, dim, 0, 0), shape=(*x.shape[:dim], places, *x.shape[dim + 1 :], 0))
-    return P.unfold(x, dim=dim, size=size, step=step, dilation=1)
+        places = self.shape[dim] // step + 1
+        return P.reshape(part(self, dim, 0, 0), shape=(*self.shape[:dim], places, *self.shape[dim + 1 :], 0))
+    return P.unfold(self, dim=dim, size=size, step=step, dilation=1)
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:

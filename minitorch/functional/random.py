@@ -16,23 +16,11 @@ from ..dtypes import DType
 from ..interpreters import broadcast_shapes
 from ..tensor import Tensor
 from .arithmetic import add, mul
-from .creation import as_shape
-from .data import leaf
-from .devices import on_cpu
-from .generator import (
-    Generator,
-    default_generator,
-    gaussian,
-    initial_seed,
-    integers,
-    joined,
-    manual_seed,
-    seed,
-    uniform,
-    unpacked,
-)
+from .data import factory
+from .generator import Generator, default_generator, gaussian, integers, joined, uniform, unpacked
 from .inplace import assign
 from .operands import (
+    as_shape,
     checked,
     is_traced,
     like,
@@ -45,42 +33,18 @@ from .operands import (
     to_dtype,
 )
 
-__all__ = [
-    "Generator",
-    "bernoulli",
-    "default_generator",
-    "initial_seed",
-    "manual_seed",
-    "normal",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-    "seed",
-]
-METHODS = ("bernoulli",)
-
-
 # Real numbers -----------------------------------------------------------------------------------------------
 
 
-def _float_type(name: str, dtype: Any, default: DType = dtypes.DEFAULT_FLOAT) -> DType:
-    kind = default if dtype is None else dtypes.as_dtype(dtype)
-    if not kind.is_floating_point:
-        raise TypeError(f"{name} draws from a float type, not {kind.name}")
-    return kind
+def _float_type(name: str, dtype: DType) -> DType:
+    if not dtype.is_floating_point:
+        raise TypeError(f"{name} draws from a float type, not {dtype.name}")
+    return dtype
 
 
+@factory
 def rand(
-    *lengths: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    generator: Generator | None = None,
+    *lengths: Any, size: Any = None, dtype: DType = dtypes.DEFAULT_FLOAT, generator: Generator | None = None
 ) -> Tensor:
     """Return uniform random numbers in [0, 1).
 
@@ -90,16 +54,12 @@ def rand(
         ((2, 3), minitorch.float64)
     """
     shape = as_shape("rand", lengths if size is None else (size,))
-    return leaf(uniform(shape, _float_type("rand", dtype), generator), requires_grad, device)
+    return uniform(shape, _float_type("rand", dtype), generator)
 
 
+@factory
 def randn(
-    *lengths: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    generator: Generator | None = None,
+    *lengths: Any, size: Any = None, dtype: DType = dtypes.DEFAULT_FLOAT, generator: Generator | None = None
 ) -> Tensor:
     """Return normal random numbers with mean 0 and variance 1.
 
@@ -109,17 +69,11 @@ def randn(
         True
     """
     shape = as_shape("randn", lengths if size is None else (size,))
-    return leaf(gaussian(shape, _float_type("randn", dtype), generator), requires_grad, device)
+    return gaussian(shape, _float_type("randn", dtype), generator)
 
 
-def rand_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
+@factory
+def rand_like(input: Tensor, *, dtype: DType | None = None, generator: Generator | None = None) -> Tensor:
     """Return uniform random numbers in [0, 1), with the shape and type of another tensor.
 
     Example:
@@ -128,18 +82,11 @@ def rand_like(
         >>> x.shape, x.dtype
         ((2, 3), minitorch.float16)
     """
-    kind = _float_type("rand_like", dtype, input.dtype)
-    return rand(input.shape, dtype=kind, device=device, requires_grad=requires_grad, generator=generator)
+    return rand(input.shape, dtype=dtype or input.dtype, generator=generator)
 
 
-def randn_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
+@factory
+def randn_like(input: Tensor, *, dtype: DType | None = None, generator: Generator | None = None) -> Tensor:
     """Return normal random numbers, with the shape and type of another tensor.
 
     Example:
@@ -148,8 +95,7 @@ def randn_like(
         >>> x.shape, x.dtype
         ((2, 3), minitorch.float64)
     """
-    kind = _float_type("randn_like", dtype, input.dtype)
-    return randn(input.shape, dtype=kind, device=device, requires_grad=requires_grad, generator=generator)
+    return randn(input.shape, dtype=dtype or input.dtype, generator=generator)
 
 
 def _deviation(name: str, std: Any) -> Any:
@@ -161,13 +107,13 @@ def _deviation(name: str, std: Any) -> Any:
     return std
 
 
+@factory
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
     size: Sequence[int] | None = None,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = dtypes.DEFAULT_FLOAT,
     generator: Generator | None = None,
 ) -> Tensor:
     """Return normal random numbers with given mean and standard deviation, numbers or tensors; `dtype` is for numbers.
@@ -184,7 +130,6 @@ def normal(
     center, spread = operand(mean), operand(std)
     shape = broadcast_shapes((center, spread)) if size is None else as_shape("normal", (size,))
     kind = dtypes.promote_types(dtypes.promote_types(center.dtype, spread.dtype), dtypes.float16)
-    on_cpu(device)
     noise = gaussian(shape, kind if center.ndim or spread.ndim else _float_type("normal", dtype), generator)
     return add(mul(noise, std), mean)
 
@@ -215,14 +160,13 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 # Integers ---------------------------------------------------------------------------------------------------
 
 
+@factory
 def randint(
     low: int = 0,
     high: Any = None,
     size: Any = None,
     *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    dtype: DType = dtypes.DEFAULT_INT,
     generator: Generator | None = None,
 ) -> Tensor:
     """Return random integers from `low` (0 if left out) up to, but not including, `high`.
@@ -250,17 +194,16 @@ def randint(
         raise ValueError(f"randint: there is no integer from {low} up to, but not including, {high}")
     whole = integers(count, as_shape("randint", (size,)), generator or default_generator)
     result = whole if low == 0 else P.add(whole, like(low, whole))
-    kind = dtypes.DEFAULT_INT if dtype is None else dtypes.as_dtype(dtype)
-    return leaf(to_dtype(result, kind), requires_grad, device)
+    return to_dtype(result, dtype)
 
 
+@factory
 def randint_like(
     input: Tensor,
     low: int = 0,
     high: int | None = None,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
     """Return random integers in the shape and type of another tensor.
@@ -271,10 +214,11 @@ def randint_like(
         tensor([5., 5., 5.])
     """
     bounds = (0, low) if high is None else (low, high)
-    return randint(*bounds, input.shape, dtype=dtype or input.dtype, device=device, generator=generator)
+    return randint(*bounds, input.shape, dtype=dtype or input.dtype, generator=generator)
 
 
-def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Generator | None = None) -> Tensor:
+@factory
+def randperm(n: int, *, dtype: DType = dtypes.DEFAULT_INT, generator: Generator | None = None) -> Tensor:
     """Return the integers from 0 to n-1 in a random order: the order that sorts random numbers.
 
     Example:
@@ -285,13 +229,13 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Genera
     words = (generator or default_generator).bits((2, *as_shape("randperm", (n,))))
     high, low = [P.cast(word, dtype=dtypes.int64) for word in unpacked(words)]
     order = P.argsort(joined(high, low), dim=0, descending=False)
-    return leaf(to_dtype(order, dtypes.DEFAULT_INT if dtype is None else dtypes.as_dtype(dtype)), False, device)
+    return to_dtype(order, dtype)
 
 
 # In place ---------------------------------------------------------------------------------------------------
 
 
-def uniform_(tensor: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write uniform random numbers from `from_` up to `to` into the tensor, of a float type.
 
     Raises:
@@ -305,11 +249,11 @@ def uniform_(tensor: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: 
     known = not (is_traced(from_) or is_traced(to))
     if known and not real("uniform_: from", from_) <= real("uniform_: to", to):
         raise ValueError(f"uniform_: from {from_} up to {to} there is no number; give the smaller bound first")
-    drawn = uniform(tensor.shape, _float_type("uniform_", None, tensor.dtype), generator)
-    return assign(tensor, add(mul(drawn, to - from_), from_), "uniform_")
+    drawn = uniform(self.shape, _float_type("uniform_", self.dtype), generator)
+    return assign(self, add(mul(drawn, to - from_), from_), "uniform_")
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write normal random numbers into the tensor, of a float type.
 
     Raises:
@@ -322,11 +266,11 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: G
                 [5., 5., 5.]])
     """
     std = _deviation("normal_", std)
-    drawn = gaussian(tensor.shape, _float_type("normal_", None, tensor.dtype), generator)
-    return assign(tensor, add(mul(drawn, std), mean), "normal_")
+    drawn = gaussian(self.shape, _float_type("normal_", self.dtype), generator)
+    return assign(self, add(mul(drawn, std), mean), "normal_")
 
 
-def bernoulli_(tensor: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
+def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Write 1 with the probability `p`, else 0, into each element.
 
     Raises:
@@ -337,7 +281,4 @@ def bernoulli_(tensor: Tensor, p: float = 0.5, *, generator: Generator | None = 
         >>> mt.empty(3).bernoulli_(1.0)
         tensor([1., 1., 1.])
     """
-    return assign(tensor, bernoulli(tensor, p, generator=generator), "bernoulli_")
-
-
-OPERATORS = {"bernoulli_": bernoulli_, "normal_": normal_, "uniform_": uniform_}
+    return assign(self, bernoulli(self, p, generator=generator), "bernoulli_")

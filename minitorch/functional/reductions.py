@@ -19,7 +19,6 @@ from ..tensor import Tensor
 from .operands import as_float, like, operand, require_float, to_dtype, widen, wrap_dims
 
 __all__ = ["all", "any", "count_nonzero", "logsumexp", "nansum", "norm", "prod", "sum"]
-METHODS = tuple(__all__)
 
 Dims = int | Sequence[int] | None
 

@@ -9,9 +9,6 @@ from ..tensor import Tensor
 from .operands import operand, wrap_dim
 from .reductions import accumulated
 
-__all__ = ["cumprod", "cumsum"]
-METHODS = tuple(__all__)
-
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the sum of the elements up to and including each one; of integers and bools in int64.

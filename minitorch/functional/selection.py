@@ -11,9 +11,6 @@ from ..errors import DTypeError
 from ..tensor import Tensor, share
 from .operands import Operand, operand, promote, stored_alike
 
-__all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "where"]
-METHODS = tuple(name for name in __all__ if name != "where")
-
 
 def maximum(input: Operand, other: Operand) -> Tensor:
     """Return the larger of two operands, NaN if either is; equal ones share the gradient.

@@ -21,47 +21,8 @@ from ..sizes import is_multiple
 from ..tensor import Tensor
 from .bits import read_as
 from .casting import contiguous
-from .operands import as_int, require_tensor, wrap_dim
-
-METHODS = (
-    "reshape",
-    "view",
-    "view_as",
-    "reshape_as",
-    "flatten",
-    "unflatten",
-    "ravel",
-    "squeeze",
-    "unsqueeze",
-    "transpose",
-    "swapaxes",
-    "swapdims",
-    "permute",
-    "movedim",
-    "moveaxis",
-    "t",
-    "expand",
-    "expand_as",
-    "broadcast_to",
-)
-
-FUNCTIONS_ONLY = ("broadcast_tensors", "broadcast_shapes", "atleast_1d", "atleast_2d", "atleast_3d")
-
-# Methods of Tensor alone: PyTorch has no functions of these names.
-_METHODS_ONLY = {"view", "view_as", "reshape_as", "expand", "expand_as"}
-__all__ = [name for name in (*METHODS, *FUNCTIONS_ONLY) if name not in _METHODS_ONLY]
-
-Ints = int | Sequence[int]
-
-
-def ints(values: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
-    """Return ints that were given one by one, or as one tuple or list, perhaps by name."""
-    if named is not None:
-        values = (named,)
-    if len(values) == 1 and isinstance(values[0], (tuple, list)):
-        values = tuple(values[0])
-    return tuple([as_int(value) for value in values])
-
+from .families import member
+from .operands import Ints, ints, require_tensor, wrap_dim
 
 # The same elements in the same order ----------------------------------------------------------------------
 
@@ -97,7 +58,7 @@ def reshape(input: Tensor, *lengths: Any, shape: Any = None) -> Tensor:
     return P.reshape(input, shape=_complete("reshape", input, ints(lengths, shape), math.prod(input.shape)))
 
 
-def view(x: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *shape: Any) -> Tensor:
     """Return a view as `reshape`, never a copy; with an element type, the same bits read as that type.
 
     Raises:
@@ -109,24 +70,24 @@ def view(x: Tensor, *shape: Any) -> Tensor:
         (6,)
     """
     if len(shape) == 1 and isinstance(shape[0], DType):
-        return read_as(x, shape[0])
-    result = reshape(x, *shape)
-    if x.numel() and not reshape_is_view(x, result.shape):
+        return read_as(self, shape[0])
+    result = reshape(self, *shape)
+    if self.numel() and not reshape_is_view(self, result.shape):
         raise RuntimeError(
-            f"a view of shape {list(result.shape)} does not fit how these elements of shape {list(x.shape)} "
+            f"a view of shape {list(result.shape)} does not fit how these elements of shape {list(self.shape)} "
             "lie in memory (after a transpose or a slice?): use reshape, which copies, or view a .contiguous() tensor"
         )
     return result
 
 
-def view_as(x: Tensor, other: Tensor) -> Tensor:
+def view_as(self: Tensor, other: Tensor) -> Tensor:
     """Return a `view` with the shape of another tensor."""
-    return view(x, other.shape)
+    return view(self, other.shape)
 
 
-def reshape_as(x: Tensor, other: Tensor) -> Tensor:
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """Return a `reshape` with the shape of another tensor."""
-    return P.reshape(x, shape=other.shape)
+    return P.reshape(self, shape=other.shape)
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -200,19 +161,19 @@ def _at_least(ndim: int, shape_of: Callable[[Shape], Shape]) -> Callable[..., An
         require_tensor(f"atleast_{ndim}d", "tensors", tensor)
         return tensor if tensor.ndim >= ndim else P.reshape(tensor, shape=shape_of(tensor.shape))
 
+    @member(f"atleast_{ndim}d", ndim=ndim, shape=(1,) * ndim)
     def function(*tensors: Any) -> Any:
+        """Add dimensions of length 1 up to {ndim}; return a tuple for several tensors.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.{name}(mt.tensor(5.0)).shape
+            {shape}
+        """
         if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
             return one(tensors[0])
         return tuple(map(one, tensors[0] if len(tensors) == 1 else tensors))
 
-    function.__name__ = function.__qualname__ = f"atleast_{ndim}d"
-    function.__doc__ = f"""Add dimensions of length 1 up to {ndim}; return a tuple for several tensors.
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.atleast_{ndim}d(mt.tensor(5.0)).shape
-        {(1,) * ndim}
-    """
     return function
 
 
@@ -313,7 +274,7 @@ moveaxis = movedim
 # Dimensions repeated --------------------------------------------------------------------------------------
 
 
-def expand(x: Tensor, *lengths: Any, size: Any = None) -> Tensor:
+def expand(self: Tensor, *lengths: Any, size: Any = None) -> Tensor:
     """Repeat dimensions of length 1 without a copy, and add new ones in front; -1 keeps a length.
 
     Raises:
@@ -326,19 +287,21 @@ def expand(x: Tensor, *lengths: Any, size: Any = None) -> Tensor:
                 [2, 2, 2]])
     """
     wanted = ints(lengths, size)
-    new = len(wanted) - x.ndim
+    new = len(wanted) - self.ndim
     if -1 in wanted and new >= 0:
         wanted = wanted[:new] + tuple(
-            old if length == -1 else length for old, length in zip(x.shape, wanted[new:], strict=True)
+            old if length == -1 else length for old, length in zip(self.shape, wanted[new:], strict=True)
         )
     if any(length < 0 for length in wanted):
-        raise ShapeError("MT201", f"expand: {x.spec} cannot become {list(wanted)}", fix="use -1 for a kept length only")
-    return P.expand(x, shape=wanted)
+        raise ShapeError(
+            "MT201", f"expand: {self.spec} cannot become {list(wanted)}", fix="use -1 for a kept length only"
+        )
+    return P.expand(self, shape=wanted)
 
 
-def expand_as(x: Tensor, other: Tensor) -> Tensor:
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Expand to the shape of another tensor."""
-    return P.expand(x, shape=other.shape)
+    return P.expand(self, shape=other.shape)
 
 
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:

@@ -15,9 +15,6 @@ from ..tensor import Tensor
 from .operands import Number, like, operand, real, require_float, to_dtype, widen
 from .reductions import Dims, element_count, kept_shape, nansum, reduce, reduced_dims, root, sum
 
-__all__ = ["mean", "nanmean", "std", "std_mean", "var", "var_mean"]
-METHODS = ("mean", "nanmean", "std", "var")
-
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the mean of the elements; NaN of none.

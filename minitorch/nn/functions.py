@@ -52,7 +52,7 @@ class FunctionModule(Module):
         for name, value in given.arguments.items():
             if not isinstance(value, ALLOWED.get(str(self.signature.parameters[name].annotation), object)):
                 require_tensor(type(self).__name__, name, value)
-        self.check(**given.arguments)
+        self.check(type(self).__name__, **given.arguments)
         for name, value in given.arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)  # e.g. the class weights of a loss
@@ -88,7 +88,7 @@ _DOC = """Module of `{function}`; see there for the meaning of its options.
 
     Example:
         >>> import minitorch as mt
-        >>> mt.nn.{call}
+        >>> mt.nn.{name}({options}){inputs}
         {result}
     """
 
@@ -96,10 +96,11 @@ _DOC = """Module of `{function}`; see there for the meaning of its options.
 def module_of(
     name: str,
     function: Callable[..., Any],
-    call: str,
     result: str,
+    options: str = "",
+    inputs: str = "(mt.tensor([-1.0, 2.0]))",
     tensors: int = 1,
-    check: Callable[..., Any] = lambda **options: None,
+    check: Callable[..., Any] = lambda name, **options: None,
     **defaults: Any,
 ) -> type[FunctionModule]:
     """Return a class of modules that call a function.
@@ -107,36 +108,38 @@ def module_of(
     Args:
         name: the name of the class.
         function: its first arguments are tensors, the others the options.
-        call: an example for its documentation.
-        result: the result of the example.
+        result: the result of the example in its documentation: a module of these `options`, called with these `inputs`.
+        options: the options in the example.
+        inputs: the arguments in the example.
         tensors: the number of tensors.
         check: refuses invalid options when a module is made.
         defaults: defaults that differ from the function's.
 
     Example:
         >>> from minitorch.nn import functional as F
-        >>> module_of("LeakyReLU", F.leaky_relu, "LeakyReLU()", "LeakyReLU(negative_slope=0.01)")(0.2)
+        >>> module_of("LeakyReLU", F.leaky_relu, "tensor([-0.0100,  2.0000])")(0.2)
         LeakyReLU(negative_slope=0.2)
     """
     parameters = [*inspect.signature(function).parameters.values()]
-    options = [
+    options_of = [
         each.replace(default=defaults.get(each.name, each.default))
         for each in parameters[tensors:]
         if each.name not in ("training", "dtype")
     ]
     summary = (inspect.getdoc(function) or "").splitlines()[0]
+    words = {"summary": summary, "name": name, "options": options, "inputs": inputs, "result": result}
     return type(
         name,
         (FunctionModule,),
         {
-            "__doc__": _DOC.format(summary=summary, function=function.__name__, call=call, result=result),
+            "__doc__": _DOC.format(function=function.__name__, **words),
             "__module__": __name__,
             "__signature__": _Signature(),
             "inputs": inspect.Signature(parameters[:tensors]),
             "function": staticmethod(function),
             "function_parameters": frozenset(each.name for each in parameters),
             "tensors": tensors,
-            "signature": inspect.Signature(options),
+            "signature": inspect.Signature(options_of),
             "check": staticmethod(check),
         },
     )
@@ -159,108 +162,70 @@ class Identity(Module):
         return input
 
 
-Flatten = module_of("Flatten", flatten, "Flatten()(mt.zeros(2, 3, 4)).shape", "(2, 12)", start_dim=1)
-Unflatten = module_of("Unflatten", unflatten, "Unflatten(1, (3, 4))(mt.zeros(2, 12)).shape", "(2, 3, 4)")
+Flatten = module_of("Flatten", flatten, "(2, 12)", "", "(mt.zeros(2, 3, 4)).shape", start_dim=1)
+Unflatten = module_of("Unflatten", unflatten, "(2, 3, 4)", "1, (3, 4)", "(mt.zeros(2, 12)).shape")
 
-ReLU = module_of("ReLU", F.relu, "ReLU()(mt.tensor([-1.0, 2.0]))", "tensor([0., 2.])")
-ReLU6 = module_of("ReLU6", F.relu6, "ReLU6()(mt.tensor([-1.0, 2.0]))", "tensor([0., 2.])")
-Hardtanh = module_of(
-    "Hardtanh",
-    F.hardtanh,
-    "Hardtanh()(mt.tensor([-1.0, 2.0]))",
-    "tensor([-1.,  1.])",
-    check=lambda min_val, max_val: require_range("Hardtanh", min_val, max_val),
-)
-Hardsigmoid = module_of(
-    "Hardsigmoid", F.hardsigmoid, "Hardsigmoid()(mt.tensor([-4.0, 1.5]))", "tensor([0.0000, 0.7500])"
-)
-Hardswish = module_of("Hardswish", F.hardswish, "Hardswish()(mt.tensor([-1.0, 1.5]))", "tensor([-0.3333,  1.1250])")
-LeakyReLU = module_of("LeakyReLU", F.leaky_relu, "LeakyReLU(0.5)(mt.tensor([-1.0, 2.0]))", "tensor([-0.5000,  2.0000])")
-ELU = module_of("ELU", F.elu, "ELU()(mt.tensor([-1.0, 2.0]))", "tensor([-0.6321,  2.0000])")
-SELU = module_of("SELU", F.selu, "SELU()(mt.tensor([-1.0, 2.0]))", "tensor([-1.1113,  2.1014])")
-GELU = module_of("GELU", F.gelu, "GELU()(mt.tensor([-1.0, 2.0]))", "tensor([-0.1587,  1.9545])")
-SiLU = module_of("SiLU", F.silu, "SiLU()(mt.tensor([-1.0, 2.0]))", "tensor([-0.2689,  1.7616])")
-Mish = module_of("Mish", F.mish, "Mish()(mt.tensor([-1.0, 2.0]))", "tensor([-0.3034,  1.9440])")
-Sigmoid = module_of("Sigmoid", F.sigmoid, "Sigmoid()(mt.tensor([-1.0, 2.0]))", "tensor([0.2689, 0.8808])")
-Tanh = module_of("Tanh", F.tanh, "Tanh()(mt.tensor([-1.0, 2.0]))", "tensor([-0.7616,  0.9640])")
-Softplus = module_of("Softplus", F.softplus, "Softplus()(mt.tensor([-1.0, 2.0]))", "tensor([0.3133, 2.1269])")
-Softsign = module_of("Softsign", F.softsign, "Softsign()(mt.tensor([-1.0, 2.0]))", "tensor([-0.5000,  0.6667])")
-LogSigmoid = module_of("LogSigmoid", F.logsigmoid, "LogSigmoid()(mt.tensor([-1.0, 2.0]))", "tensor([-1.3133, -0.1269])")
-Softmax = module_of("Softmax", F.softmax, "Softmax(dim=0)(mt.tensor([-1.0, 2.0]))", "tensor([0.0474, 0.9526])")
-Softmin = module_of("Softmin", F.softmin, "Softmin(dim=0)(mt.tensor([-1.0, 2.0]))", "tensor([0.9526, 0.0474])")
-LogSoftmax = module_of(
-    "LogSoftmax", F.log_softmax, "LogSoftmax(dim=0)(mt.tensor([-1.0, 2.0]))", "tensor([-3.0486, -0.0486])"
-)
-
+ReLU = module_of("ReLU", F.relu, "tensor([0., 2.])")
+ReLU6 = module_of("ReLU6", F.relu6, "tensor([0., 2.])")
+Hardtanh = module_of("Hardtanh", F.hardtanh, "tensor([-1.,  1.])", check=require_range)
+Hardsigmoid = module_of("Hardsigmoid", F.hardsigmoid, "tensor([0.3333, 0.8333])")
+Hardswish = module_of("Hardswish", F.hardswish, "tensor([-0.3333,  1.6667])")
+LeakyReLU = module_of("LeakyReLU", F.leaky_relu, "tensor([-0.5000,  2.0000])", "0.5")
+ELU = module_of("ELU", F.elu, "tensor([-0.6321,  2.0000])")
+SELU = module_of("SELU", F.selu, "tensor([-1.1113,  2.1014])")
+GELU = module_of("GELU", F.gelu, "tensor([-0.1587,  1.9545])")
+SiLU = module_of("SiLU", F.silu, "tensor([-0.2689,  1.7616])")
+Mish = module_of("Mish", F.mish, "tensor([-0.3034,  1.9440])")
+Sigmoid = module_of("Sigmoid", F.sigmoid, "tensor([0.2689, 0.8808])")
+Tanh = module_of("Tanh", F.tanh, "tensor([-0.7616,  0.9640])")
+Softplus = module_of("Softplus", F.softplus, "tensor([0.3133, 2.1269])")
+Softsign = module_of("Softsign", F.softsign, "tensor([-0.5000,  0.6667])")
+LogSigmoid = module_of("LogSigmoid", F.logsigmoid, "tensor([-1.3133, -0.1269])")
+Softmax = module_of("Softmax", F.softmax, "tensor([0.0474, 0.9526])", "dim=0")
+Softmin = module_of("Softmin", F.softmin, "tensor([0.9526, 0.0474])", "dim=0")
+LogSoftmax = module_of("LogSoftmax", F.log_softmax, "tensor([-3.0486, -0.0486])", "dim=0")
 Dropout = module_of(
     "Dropout",
     F.dropout,
-    "Dropout(0.5).eval()(mt.tensor([-1.0, 2.0]))",
     "tensor([-1.,  2.])",
-    check=lambda p: probability("Dropout: p", p),
-)
-MaxPool1d = module_of("MaxPool1d", F.max_pool1d, "MaxPool1d(2)(mt.zeros(1, 3, 6)).shape", "(1, 3, 3)")
-MaxPool2d = module_of("MaxPool2d", F.max_pool2d, "MaxPool2d(2)(mt.zeros(1, 3, 6, 6)).shape", "(1, 3, 3, 3)")
-AvgPool1d = module_of("AvgPool1d", F.avg_pool1d, "AvgPool1d(2)(mt.zeros(1, 3, 6)).shape", "(1, 3, 3)")
-AvgPool2d = module_of("AvgPool2d", F.avg_pool2d, "AvgPool2d(2)(mt.zeros(1, 3, 6, 6)).shape", "(1, 3, 3, 3)")
-AdaptiveAvgPool1d = module_of(
-    "AdaptiveAvgPool1d", F.adaptive_avg_pool1d, "AdaptiveAvgPool1d(2)(mt.zeros(1, 3, 6)).shape", "(1, 3, 2)"
-)
-AdaptiveAvgPool2d = module_of(
-    "AdaptiveAvgPool2d", F.adaptive_avg_pool2d, "AdaptiveAvgPool2d(2)(mt.zeros(1, 3, 6, 6)).shape", "(1, 3, 2, 2)"
-)
-CosineSimilarity = module_of(
-    "CosineSimilarity",
-    F.cosine_similarity,
-    "CosineSimilarity(dim=0)(mt.tensor([1.0, 0.0]), mt.tensor([1.0, 1.0]))",
-    "tensor(0.7071)",
-    tensors=2,
+    options="0.5",
+    inputs=".eval()(mt.tensor([-1.0, 2.0]))",
+    check=lambda name, p: probability(f"{name}: p", p),
 )
 
-MSELoss = module_of(
-    "MSELoss", F.mse_loss, "MSELoss()(mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0]))", "tensor(2.)", tensors=2
-)
-L1Loss = module_of(
-    "L1Loss", F.l1_loss, "L1Loss()(mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0]))", "tensor(1.)", tensors=2
-)
-SmoothL1Loss = module_of(
-    "SmoothL1Loss",
-    F.smooth_l1_loss,
-    "SmoothL1Loss()(mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0]))",
-    "tensor(0.7500)",
-    tensors=2,
-)
-HuberLoss = module_of(
-    "HuberLoss", F.huber_loss, "HuberLoss()(mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0]))", "tensor(0.7500)", tensors=2
-)
-BCELoss = module_of(
-    "BCELoss",
-    F.binary_cross_entropy,
-    "BCELoss()(mt.tensor([0.5, 0.5]), mt.tensor([1.0, 0.0]))",
-    "tensor(0.6931)",
-    tensors=2,
-)
-BCEWithLogitsLoss = module_of(
-    "BCEWithLogitsLoss",
-    F.binary_cross_entropy_with_logits,
-    "BCEWithLogitsLoss()(mt.tensor([0.5, 0.5]), mt.tensor([1.0, 0.0]))",
-    "tensor(0.7241)",
-    tensors=2,
-)
-KLDivLoss = module_of(
-    "KLDivLoss",
-    F.kl_div,
-    'KLDivLoss(reduction="sum")(mt.tensor([0.5, 0.5]).log(), mt.tensor([0.5, 0.5]))',
-    "tensor(0.)",
-    tensors=2,
-)
-NLLLoss = module_of(
-    "NLLLoss", F.nll_loss, "NLLLoss()(mt.tensor([[-0.5, -1.0]]), mt.tensor([1]))", "tensor(1.)", tensors=2
-)
-CrossEntropyLoss = module_of(
-    "CrossEntropyLoss",
-    F.cross_entropy,
-    "CrossEntropyLoss()(mt.tensor([[0.0, 0.0]]), mt.tensor([1]))",
-    "tensor(0.6931)",
-    tensors=2,
-)
+
+def _pool(name: str, function: Callable[..., Any], ndim: int, places: int = 3) -> type[FunctionModule]:
+    inputs = f"(mt.zeros(1, 3{', 6' * ndim})).shape"
+    return module_of(name, function, str((1, 3, *(places,) * ndim)), "2", inputs)
+
+
+MaxPool1d = _pool("MaxPool1d", F.max_pool1d, 1)
+MaxPool2d = _pool("MaxPool2d", F.max_pool2d, 2)
+AvgPool1d = _pool("AvgPool1d", F.avg_pool1d, 1)
+AvgPool2d = _pool("AvgPool2d", F.avg_pool2d, 2)
+AdaptiveAvgPool1d = _pool("AdaptiveAvgPool1d", F.adaptive_avg_pool1d, 1, places=2)
+AdaptiveAvgPool2d = _pool("AdaptiveAvgPool2d", F.adaptive_avg_pool2d, 2, places=2)
+
+
+def _loss(
+    name: str,
+    function: Callable[..., Any],
+    result: str,
+    inputs: str = "mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0])",
+    options: str = "",
+) -> type[FunctionModule]:
+    return module_of(name, function, f"tensor({result})", options, f"({inputs})", tensors=2)
+
+
+CosineSimilarity = _loss("CosineSimilarity", F.cosine_similarity, "0.9762", options="dim=0")
+MSELoss = _loss("MSELoss", F.mse_loss, "2.")
+L1Loss = _loss("L1Loss", F.l1_loss, "1.")
+SmoothL1Loss = _loss("SmoothL1Loss", F.smooth_l1_loss, "0.7500")
+HuberLoss = _loss("HuberLoss", F.huber_loss, "0.7500")
+_HALVES = "mt.tensor([0.5, 0.5]), mt.tensor([1.0, 0.0])"
+BCELoss = _loss("BCELoss", F.binary_cross_entropy, "0.6931", _HALVES)
+BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, "0.7241", _HALVES)
+_EQUAL = "mt.tensor([0.5, 0.5]).log(), mt.tensor([0.5, 0.5])"
+KLDivLoss = _loss("KLDivLoss", F.kl_div, "0.", _EQUAL, 'reduction="sum"')
+NLLLoss = _loss("NLLLoss", F.nll_loss, "1.", "mt.tensor([[-0.5, -1.0]]), mt.tensor([1])")
+CrossEntropyLoss = _loss("CrossEntropyLoss", F.cross_entropy, "0.6931", "mt.tensor([[0.0, 0.0]]), mt.tensor([1])")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..dtypes import DType, int64
 from ..errors import ShapeError
@@ -20,13 +20,42 @@ from .module import Module
 from .parameter import Parameter, concretely
 
 
+class _Norm(Module):
+    """Base class: a weight and a bias, or one of them, or none.
+
+    Attributes:
+        shown: the options as text, with fields for the layer and `has_bias`.
+    """
+
+    weight: Parameter | None
+    bias: Parameter | None
+    shown: ClassVar[str]
+
+    def _add_parameters(self, shape: Sequence[int], weight: bool, bias: bool, dtype: DType | None, device: Any) -> None:
+        on_cpu(device)
+        self.register_parameter("weight", parameter(*shape, dtype=dtype) if weight else None)
+        self.register_parameter("bias", parameter(*shape, dtype=dtype) if weight and bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Write the initial values."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def extra_repr(self) -> str:
+        """Return the options as text."""
+        return self.shown.format(self, has_bias=self.bias is not None)
+
+
 def _lengths(normalized_shape: int | Sequence[int], name: str) -> tuple[int, ...]:
     """Return the last lengths of the normalized input; one may be given by itself."""
     lengths = normalized_shape if isinstance(normalized_shape, Sequence) else (normalized_shape,)
     return tuple([whole(f"{name}: a length", each) for each in lengths])
 
 
-class LayerNorm(Module):
+class LayerNorm(_Norm):
     """`minitorch.nn.functional.layer_norm` with a trained weight and bias, which start as 1 and 0.
 
     Example:
@@ -35,8 +64,7 @@ class LayerNorm(Module):
         tensor([[-1.2247,  0.0000,  1.2247]])
     """
 
-    weight: Parameter | None
-    bias: Parameter | None
+    shown = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}, bias={has_bias}"
 
     def __init__(
         self,
@@ -48,24 +76,16 @@ class LayerNorm(Module):
         device: Any = None,
     ) -> None:
         super().__init__()
-        on_cpu(device)
-        shape = _lengths(normalized_shape, type(self).__name__)
-        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.register_parameter("weight", parameter(*shape, dtype=dtype) if elementwise_affine else None)
-        self.register_parameter("bias", parameter(*shape, dtype=dtype) if elementwise_affine and bias else None)
-        reset_scale(self.weight, self.bias)
+        self.normalized_shape = _lengths(normalized_shape, "LayerNorm")
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self._add_parameters(self.normalized_shape, elementwise_affine, bias, dtype, device)
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalize; the shape stays."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """Return the options as text."""
-        options = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        return f"{self.normalized_shape}, eps={self.eps}, {options}"
 
-
-class RMSNorm(Module):
+class RMSNorm(_Norm):
     """`minitorch.nn.functional.rms_norm` with a trained weight, which starts as 1.
 
     Example:
@@ -74,7 +94,7 @@ class RMSNorm(Module):
         tensor([[1., 1.]])
     """
 
-    weight: Parameter | None
+    shown = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}"
 
     def __init__(
         self,
@@ -85,30 +105,16 @@ class RMSNorm(Module):
         device: Any = None,
     ) -> None:
         super().__init__()
-        on_cpu(device)
-        shape = _lengths(normalized_shape, type(self).__name__)
-        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.register_parameter("weight", parameter(*shape, dtype=dtype) if elementwise_affine else None)
-        reset_scale(self.weight, None)
+        self.normalized_shape = _lengths(normalized_shape, "RMSNorm")
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self._add_parameters(self.normalized_shape, elementwise_affine, False, dtype, device)
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalize; the shape stays."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self) -> str:
-        """Return the options as text."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
-
-def reset_scale(weight: Parameter | None, bias: Parameter | None) -> None:
-    """Write initial values that leave a normalized input unchanged."""
-    if weight is not None:
-        init.ones_(weight)
-    if bias is not None:
-        init.zeros_(bias)
-
-
-class GroupNorm(Module):
+class GroupNorm(_Norm):
     """`minitorch.nn.functional.group_norm` with a trained weight and bias per channel, which start as 1 and 0.
 
     Example:
@@ -117,8 +123,7 @@ class GroupNorm(Module):
         (1, 4, 3)
     """
 
-    weight: Parameter | None
-    bias: Parameter | None
+    shown = "{0.num_groups}, {0.num_channels}, eps={0.eps}, affine={0.affine}, bias={has_bias}"
 
     def __init__(
         self,
@@ -132,33 +137,27 @@ class GroupNorm(Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        on_cpu(device)
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         if num_groups < 1 or whole("GroupNorm: num_channels", num_channels) % num_groups:
             raise ValueError(f"GroupNorm: {num_channels} channels do not divide into {num_groups} groups")
-        self.register_parameter("weight", parameter(num_channels, dtype=dtype) if affine else None)
-        self.register_parameter("bias", parameter(num_channels, dtype=dtype) if affine and bias else None)
-        reset_scale(self.weight, self.bias)
+        self._add_parameters((num_channels,), affine, bias, dtype, device)
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalize; the shape stays."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """Return the options as text."""
-        options = f"affine={self.affine}, bias={self.bias is not None}"
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {options}"
 
-
-class _BatchNorm(Module):
+class _BatchNorm(_Norm):
     """Batch normalization of inputs whose number of dimensions is in `ndims`; the subclasses are its rows."""
 
     ndims: tuple[int, ...]
-    weight: Parameter | None
-    bias: Parameter | None
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
+    shown = (
+        "{0.num_features}, eps={0.eps}, momentum={0.momentum}, affine={0.affine}, bias={has_bias}, "
+        "track_running_stats={0.track_running_stats}"
+    )
 
     def __init__(
         self,
@@ -173,18 +172,11 @@ class _BatchNorm(Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        on_cpu(device)
-        self.num_features, self.eps, self.momentum = (
-            whole(f"{type(self).__name__}: num_features", num_features),
-            eps,
-            momentum,
-        )
-        self.affine, self.track_running_stats = affine, track_running_stats
-        self.register_parameter("weight", parameter(num_features, dtype=dtype) if affine else None)
-        self.register_parameter("bias", parameter(num_features, dtype=dtype) if affine and bias else None)
-        reset_scale(self.weight, self.bias)
+        self.num_features = whole(f"{type(self).__name__}: num_features", num_features)
+        self.eps, self.momentum, self.affine, self.track_running_stats = eps, momentum, affine, track_running_stats
+        self._add_parameters((num_features,), affine, bias, dtype, device)
+        tracked = track_running_stats
         with concretely():
-            tracked = track_running_stats
             self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if tracked else None)
             self.register_buffer("running_var", ones(num_features, dtype=dtype) if tracked else None)
             self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if tracked else None)
@@ -206,11 +198,6 @@ class _BatchNorm(Module):
         by_batch = self.training or self.running_mean is None
         kept = (self.running_mean, self.running_var) if not by_batch or self.track_running_stats else (None, None)
         return F.batch_norm(input, *kept, self.weight, self.bias, by_batch, momentum, self.eps)
-
-    def extra_repr(self) -> str:
-        """Return the options as text."""
-        options = f"affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, {options}"
 
 
 class BatchNorm1d(_BatchNorm):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ..dtypes import DType, float32
@@ -12,6 +11,7 @@ from ..functional.creation import zeros
 from ..functional.devices import on_cpu
 from ..functional.operands import probability, whole
 from ..interpreters import current_handler
+from ..ir import warn_user
 from ..tensor import Tensor
 from . import functional as F
 from . import init
@@ -21,10 +21,9 @@ from .sequences import Recurrent
 
 
 class RNNBase(Recurrent):
-    """Base class of the layers: their options and parameters, under PyTorch's names.
+    """Base class of the layers: their options and parameters, under PyTorch's names. A subclass is a row of `KINDS`.
 
     Args:
-        mode: a row of `KINDS`.
         input_size: features of the input.
         hidden_size: features of the hidden state.
         num_layers: how many layers, each of which reads the hidden states of the one before.
@@ -32,19 +31,18 @@ class RNNBase(Recurrent):
         batch_first: whether the batch is the first axis of inputs and outputs, and not the second.
         dropout: the probability with which the input of each layer but the first is dropped in training.
         bidirectional: whether a second recurrence runs from the end to the beginning.
-        proj_size: features that the hidden state is projected to after each step; 0 for none.
+        proj_size: features that the hidden state of an LSTM is projected to after each step; 0 for none.
         dtype: the type of the parameters.
         device: the CPU, if it is given at all.
 
     Raises:
         TypeError: for options of another type.
         ValueError: for sizes that are not above 0, a `proj_size` that is not below `hidden_size`, or a dropout that is
-            no probability.
+            no probability; for a `proj_size` of another network than an LSTM.
     """
 
     def __init__(
         self,
-        mode: str,
         input_size: int,
         hidden_size: int,
         num_layers: int = 1,
@@ -58,27 +56,24 @@ class RNNBase(Recurrent):
     ) -> None:
         super().__init__()
         on_cpu(device)
-        self.mode = mode
         self.input_size = positive(f"{self.title}: input_size", input_size)
         self.hidden_size = positive(f"{self.title}: hidden_size", hidden_size)
         self.num_layers = positive(f"{self.title}: num_layers", num_layers)
-        self.bias, self.batch_first = (
-            truth(f"{self.title}: bias", bias),
-            truth(f"{self.title}: batch_first", batch_first),
-        )
+        self.bias = truth(f"{self.title}: bias", bias)
+        self.batch_first = truth(f"{self.title}: batch_first", batch_first)
         if isinstance(dropout, bool):
             raise TypeError(f"{self.title}: dropout is a number, not a bool: {dropout}")
         self.dropout = probability(f"{self.title}: dropout", dropout)
         self.bidirectional = bool(bidirectional)
         self.proj_size = whole(f"{self.title}: proj_size", proj_size)
+        if proj_size and len(self.sizes) == 1:
+            raise ValueError(f"{self.title}: proj_size={proj_size} is an option of LSTM alone")
         if self.proj_size >= self.hidden_size:
             raise ValueError(f"{self.title}: proj_size={proj_size} is not below hidden_size={hidden_size}")
         if self.dropout and num_layers == 1:
-            warnings.warn(
-                f"{self.title}: dropout={dropout} drops nothing: it is applied between layers, and num_layers is 1",
-                stacklevel=3,
-            )
-        gates, directions = KINDS[mode].gates * hidden_size, 2 if bidirectional else 1
+            problem = f"dropout={dropout} drops nothing: it is applied between layers, and num_layers is 1"
+            warn_user(f"{self.title}: {problem}", UserWarning)
+        gates, directions = KINDS[self.mode].gates * hidden_size, 2 if bidirectional else 1
         for layer, suffixes in enumerate(self.suffixes):
             features = self.sizes[0] * directions if layer else input_size
             for suffix in suffixes:
@@ -198,9 +193,9 @@ class RNN(RNNBase):
         dtype: DType | None = None,
         device: Any = None,
     ) -> None:
-        mode = mode_of("RNN", nonlinearity)
+        self.mode = mode_of("RNN", nonlinearity)
         options = num_layers, bias, batch_first, dropout, bidirectional
-        super().__init__(mode, input_size, hidden_size, *options, dtype=dtype, device=device)
+        super().__init__(input_size, hidden_size, *options, dtype=dtype, device=device)
         self.nonlinearity = nonlinearity
 
 
@@ -230,21 +225,7 @@ class LSTM(RNNBase):
         ((5, 2, 8), (4, 2, 4), (4, 2, 4))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        dtype: DType | None = None,
-        device: Any = None,
-    ) -> None:
-        options = num_layers, bias, batch_first, dropout, bidirectional, proj_size
-        super().__init__("LSTM", input_size, hidden_size, *options, dtype=dtype, device=device)
+    mode = "LSTM"
 
 
 class GRU(RNNBase):
@@ -264,17 +245,4 @@ class GRU(RNNBase):
         ((2, 5, 4), (1, 2, 4))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: DType | None = None,
-        device: Any = None,
-    ) -> None:
-        options = num_layers, bias, batch_first, dropout, bidirectional
-        super().__init__("GRU", input_size, hidden_size, *options, dtype=dtype, device=device)
+    mode = "GRU"

@@ -101,10 +101,9 @@ class Cell(Module):
 
 
 class RNNCellBase(Cell):
-    """Base class of the cells: their options and parameters, under PyTorch's names.
+    """Base class of the cells: their options and parameters, under PyTorch's names. A subclass is a row of `KINDS`.
 
     Args:
-        mode: a row of `KINDS`.
         input_size: features of the input.
         hidden_size: features of the hidden state.
         bias: whether the two products have biases.
@@ -118,14 +117,14 @@ class RNNCellBase(Cell):
     bias_hh: Parameter | None
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, bias: bool, dtype: DType | None = None, device: Any = None
+        self, input_size: int, hidden_size: int, bias: bool = True, dtype: DType | None = None, device: Any = None
     ) -> None:
         super().__init__()
         on_cpu(device)
-        self.mode, self.bias = mode, bool(bias)
+        self.bias = bool(bias)
         self.input_size = whole(f"{self.title}: input_size", input_size)
         self.hidden_size = whole(f"{self.title}: hidden_size", hidden_size)
-        gates = KINDS[mode].gates * hidden_size
+        gates = KINDS[self.mode].gates * hidden_size
         self.weight_ih = parameter(gates, input_size, dtype=dtype)
         self.weight_hh = parameter(gates, hidden_size, dtype=dtype)
         self.bias_ih = parameter(gates, dtype=dtype) if bias else None
@@ -161,7 +160,8 @@ class RNNCell(RNNCellBase):
         dtype: DType | None = None,
         device: Any = None,
     ) -> None:
-        super().__init__(mode_of("RNNCell", nonlinearity), input_size, hidden_size, bias, dtype, device)
+        self.mode = mode_of("RNNCell", nonlinearity)
+        super().__init__(input_size, hidden_size, bias, dtype, device)
         self.nonlinearity = nonlinearity
 
 
@@ -175,10 +175,7 @@ class LSTMCell(RNNCellBase):
         ((2, 4), (2, 4))
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, dtype: DType | None = None, device: Any = None
-    ) -> None:
-        super().__init__("LSTM", input_size, hidden_size, bias, dtype, device)
+    mode = "LSTM"
 
 
 class GRUCell(RNNCellBase):
@@ -190,7 +187,4 @@ class GRUCell(RNNCellBase):
         (4,)
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, dtype: DType | None = None, device: Any = None
-    ) -> None:
-        super().__init__("GRU", input_size, hidden_size, bias, dtype, device)
+    mode = "GRU"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from .. import primitives as P
 from ..dtypes import DType, float32, float64
 from ..functional.inplace import assign
-from ..functional.operands import real, to_dtype
+from ..functional.operands import to_dtype
 from ..tensor import Tensor
-from .group import ParamGroup, nonnegative
+from .group import ParamGroup, hyperparameters
 from .optimizer import Optimizer
 
 
@@ -54,24 +54,8 @@ class Adam(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        name = type(self).__name__
-        given: Any = betas
-        if not isinstance(given, Sequence) or len(given) != 2:
-            raise TypeError(f"{name}: betas are two numbers, such as (0.9, 0.999), not {betas!r}")
-        first, second = (real(f"{name}: each of betas", beta) for beta in betas)
-        if not (0 <= first < 1 and 0 <= second < 1):
-            raise ValueError(f"{name}: betas are from 0 up to, not including, 1; they are {betas}")
-        super().__init__(
-            params,
-            {
-                "lr": nonnegative(f"{name}: lr", lr),
-                "betas": (first, second),
-                "eps": nonnegative(f"{name}: eps", eps),
-                "weight_decay": nonnegative(f"{name}: weight_decay", weight_decay),
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-            },
-        )
+        rates = hyperparameters(type(self).__name__, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+        super().__init__(params, {**rates, "amsgrad": amsgrad, "maximize": maximize})
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         """Return the count of steps, for the corrections, and the two means."""

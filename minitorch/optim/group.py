@@ -8,7 +8,7 @@ changing it later, under a recorded step, is an error and not a silent no-op.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 from ..dtypes import DType, float64
@@ -157,6 +157,33 @@ def nonnegative(what: str, value: Any) -> float:
     if not number >= 0:
         raise ValueError(f"{what} cannot be negative: {number}; give 0 or a positive number")
     return number
+
+
+def _shares(what: str, value: Any) -> tuple[float, float]:
+    if not isinstance(value, Sequence) or len(value) != 2:
+        raise TypeError(f"{what} are two numbers, such as (0.9, 0.999), not {value!r}")
+    first, second = (real(f"{what.partition(':')[0]}: each of betas", each) for each in value)
+    if not (0 <= first < 1 and 0 <= second < 1):
+        raise ValueError(f"{what} are from 0 up to, not including, 1; they are {value}")
+    return first, second
+
+
+# How a value of each name is checked; others are flags.
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("eps", "lr", "momentum", "weight_decay"), nonnegative),
+    "betas": _shares,
+    "dampening": real,
+}
+
+
+def hyperparameters(name: str, **given: Any) -> dict[str, Any]:
+    """Return the hyperparameters of an optimiser of a name, checked.
+
+    Raises:
+        TypeError: if a number is something else.
+        ValueError: if it is out of range.
+    """
+    return {each: CHECKS[each](f"{name}: {each}", value) if each in CHECKS else value for each, value in given.items()}
 
 
 def _is_recorded() -> bool:

@@ -7,10 +7,9 @@ from typing import Any
 
 from .. import primitives as P
 from ..functional.inplace import assign
-from ..functional.operands import real
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
-from .group import ParamGroup, nonnegative
+from .group import ParamGroup, hyperparameters
 from .optimizer import Optimizer
 
 
@@ -50,17 +49,8 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            {
-                "lr": nonnegative("SGD: lr", lr),
-                "momentum": nonnegative("SGD: momentum", momentum),
-                "dampening": real("SGD: dampening", dampening),
-                "weight_decay": nonnegative("SGD: weight_decay", weight_decay),
-                "nesterov": nesterov,
-                "maximize": maximize,
-            },
-        )
+        rates = hyperparameters("SGD", lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay)
+        super().__init__(params, {**rates, "nesterov": nesterov, "maximize": maximize})
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov's momentum needs a momentum above 0 and no dampening")
 

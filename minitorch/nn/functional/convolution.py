@@ -16,6 +16,7 @@ from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import DTypeError, ShapeError
 from ...functional.casting import contiguous
+from ...functional.families import member
 from ...functional.linalg import matmul
 from ...functional.parts import part
 from ...interpreters import handled
@@ -236,30 +237,10 @@ def _check(
             )
 
 
-def _conv_doc(name: str, ndim: int) -> str:
-    lengths = ", ".join("5" * ndim)
-    return f"""Slide filters over the last {ndim} dimensions (not turned around: a cross-correlation).
-
-    Args:
-        input: [batch, channels, ...] or [channels, ...].
-        weight: [filters, channels / groups, *size].
-        bias: [filters], added to the result.
-        stride: how far the filters move.
-        padding: how many zeros are put at both ends; or ``"valid"``: none, or ``"same"``: as many as keep the length.
-        dilation: the distance of the elements under a filter.
-        groups: the channels and the filters are divided into so many groups that do not see each other.
-
-    Raises:
-        ShapeError: if the shapes do not fit (``MT201``).
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.nn.functional.{name}(mt.ones(1, 2, {lengths}), mt.ones(4, 2, {", ".join("3" * ndim)})).shape
-        {(1, 4, *(3,) * ndim)}
-    """
-
-
 def _conv(ndim: int) -> Callable[..., Tensor]:
+    name, lengths, size = f"conv{ndim}d", ", ".join("5" * ndim), ", ".join("3" * ndim)
+
+    @member(name, ndim=ndim, lengths=lengths, size=size, shape=(1, 4, *(3,) * ndim))
     def conv(
         input: Tensor,
         weight: Tensor,
@@ -269,6 +250,26 @@ def _conv(ndim: int) -> Callable[..., Tensor]:
         dilation: Ints = 1,
         groups: int = 1,
     ) -> Tensor:
+        """Slide filters over the last {ndim} dimensions (not turned around: a cross-correlation).
+
+        Args:
+            input: [batch, channels, ...] or [channels, ...].
+            weight: [filters, channels / groups, *size].
+            bias: [filters], added to the result.
+            stride: how far the filters move.
+            padding: how many zeros are put at both ends; or ``"valid"``: none, or ``"same"``: as many as keep the
+                length.
+            dilation: the distance of the elements under a filter.
+            groups: the channels and the filters are divided into so many groups that do not see each other.
+
+        Raises:
+            ShapeError: if the shapes do not fit (``MT201``).
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.nn.functional.{name}(mt.ones(1, 2, {lengths}), mt.ones(4, 2, {size})).shape
+            {shape}
+        """
         if weight.ndim != ndim + 2:
             raise ShapeError("MT201", f"{name}: the weight is {weight.spec}, not of {ndim + 2} dimensions")
         step, apart = per_dim(stride, ndim, "stride"), per_dim(dilation, ndim, "dilation")
@@ -283,9 +284,6 @@ def _conv(ndim: int) -> Callable[..., Tensor]:
 
         return with_batch(convolve, input, ndim, name)
 
-    name = f"conv{ndim}d"
-    conv.__name__ = conv.__qualname__ = name
-    conv.__doc__ = _conv_doc(name, ndim)
     return handled(conv)
 
 

@@ -6,14 +6,13 @@ All take ``reduction``: ``"mean"``, ``"sum"``, or ``"none"`` for a loss per elem
 
 from __future__ import annotations
 
-import warnings
-
 from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import ShapeError
 from ...functional.compound import xlogy
 from ...functional.operands import checked, is_traced, like, promote_all
 from ...interpreters import handled
+from ...ir import warn_user
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .activations import log_sigmoid
@@ -52,10 +51,10 @@ def reduced(loss: Tensor, reduction: str, count: Tensor | int | None = None) -> 
 
 def _pair(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, ...]:
     if input.shape != target.shape:
-        warnings.warn(
+        warn_user(
             f"{name}: the input is {input.spec}, the target {target.spec}: they will be broadcast, which is rarely "
             "meant ([n, 1] and [n] give n x n differences). Give them one shape.",
-            stacklevel=5,
+            UserWarning,
         )
     return promote_all(input, target)
 

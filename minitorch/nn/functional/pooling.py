@@ -14,6 +14,7 @@ from ... import primitives as P
 from ...autograd import Context, Function
 from ...dtypes import int8, int16, int32, int64
 from ...errors import ShapeError
+from ...functional.families import member
 from ...functional.operands import widened
 from ...functional.parts import part
 from ...functional.shaping import transpose
@@ -163,10 +164,33 @@ def _sliding(
     return size, step, [(amount, amount) for amount in amounts], per_dim(dilation, ndim, "dilation")
 
 
+def _example(ndim: int) -> dict[str, Any]:
+    """Return words for the example of a pool: the lengths of its input, and the number of elements."""
+    return {"lengths": ", ".join("4" * ndim), "count": 4**ndim}
+
+
 def _max_pool(ndim: int) -> Callable[..., Tensor]:
+    name = f"max_pool{ndim}d"
+
+    @member(name, ndim=ndim, **_example(ndim), result="[1., 3.]" if ndim == 1 else "[ 5.,  7., 13., 15.]")
     def max_pool(
         input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1
     ) -> Tensor:
+        """Return the largest element of each window over the last {ndim} dimensions.
+
+        Args:
+            input: [batch, channels, ...] or [channels, ...].
+            kernel_size: the size of the window.
+            stride: how far it moves, by default its size.
+            padding: how much -inf is put at both ends, up to half of the window.
+            dilation: the distance of the elements in the window.
+
+        Example:
+            >>> import minitorch as mt
+            >>> x = mt.arange({count}.0).reshape(1, {lengths})
+            >>> mt.nn.functional.{name}(x, 2).flatten()
+            tensor({result})
+        """
         size, step, amounts, apart = _sliding(input, kernel_size, stride, padding, dilation, ndim, name)
 
         def pool(x: Tensor) -> Tensor:
@@ -178,46 +202,14 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
 
         return with_batch(pool, input, ndim, name)
 
-    name = f"max_pool{ndim}d"
-    max_pool.__name__ = max_pool.__qualname__ = name
-    max_pool.__doc__ = f"""Return the largest element of each window over the last {ndim} dimensions.
-
-    Args:
-        input: [batch, channels, ...] or [channels, ...].
-        kernel_size: the size of the window.
-        stride: how far it moves, by default its size.
-        padding: how much -inf is put at both ends, up to half of the window.
-        dilation: the distance of the elements in the window.
-
-    Example:
-        >>> import minitorch as mt
-        >>> x = mt.arange({4**ndim}.0).reshape(1, {", ".join("4" * ndim)})
-        >>> mt.nn.functional.{name}(x, 2).flatten()
-        tensor({"[1., 3.]" if ndim == 1 else "[ 5.,  7., 13., 15.]"})
-    """
     return max_pool
 
 
-def _avg_pool_doc(name: str, ndim: int) -> str:
-    return f"""Return the mean of each window over the last {ndim} dimensions.
-
-    Args:
-        input: [batch, channels, ...] or [channels, ...].
-        kernel_size: the size of the window.
-        stride: how far it moves, by default its size.
-        padding: how many zeros are put at both ends, up to half of the window.
-        ceil_mode: only False.
-        count_include_pad: whether the mean counts the padding.
-
-    Example:
-        >>> import minitorch as mt
-        >>> x = mt.arange({4**ndim}.0).reshape(1, {", ".join("4" * ndim)})
-        >>> mt.nn.functional.{name}(x, 2).flatten()
-        tensor({"[0.5000, 2.5000]" if ndim == 1 else "[ 2.5000,  4.5000, 10.5000, 12.5000]"})
-    """
-
-
 def _avg_pool(ndim: int) -> Callable[..., Tensor]:
+    name = f"avg_pool{ndim}d"
+    result = "[0.5000, 2.5000]" if ndim == 1 else "[ 2.5000,  4.5000, 10.5000, 12.5000]"
+
+    @member(name, ndim=ndim, **_example(ndim), result=result)
     def avg_pool(
         input: Tensor,
         kernel_size: Ints,
@@ -226,6 +218,22 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> Tensor:
+        """Return the mean of each window over the last {ndim} dimensions.
+
+        Args:
+            input: [batch, channels, ...] or [channels, ...].
+            kernel_size: the size of the window.
+            stride: how far it moves, by default its size.
+            padding: how many zeros are put at both ends, up to half of the window.
+            ceil_mode: only False.
+            count_include_pad: whether the mean counts the padding.
+
+        Example:
+            >>> import minitorch as mt
+            >>> x = mt.arange({count}.0).reshape(1, {lengths})
+            >>> mt.nn.functional.{name}(x, 2).flatten()
+            tensor({result})
+        """
         if ceil_mode:
             raise NotImplementedError(f"{name}: ceil_mode=True is not available; pad the input instead")
         size, step, amounts, apart = _sliding(input, kernel_size, stride, padding, 1, ndim, name)
@@ -242,9 +250,6 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
 
         return with_batch(pool, input, ndim, name)
 
-    name = f"avg_pool{ndim}d"
-    avg_pool.__name__ = avg_pool.__qualname__ = name
-    avg_pool.__doc__ = _avg_pool_doc(name, ndim)
     return avg_pool
 
 
@@ -266,7 +271,28 @@ def _means(x: Tensor, *, places: int) -> Tensor:
 
 
 def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
+    name = f"adaptive_avg_pool{ndim}d"
+
+    @member(name, ndim=ndim, lengths=", ".join("6" * ndim), shape=(2, *(4,) * ndim))
     def adaptive_avg_pool(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+        """Return the means of as many windows as give the result the requested size.
+
+        Window i of k over a length n is from floor(i n / k) up to ceil((i + 1) n / k): where k does not divide n,
+        windows overlap.
+
+        Args:
+            input: [batch, channels, ...] or [channels, ...].
+            output_size: the lengths of the last {ndim} dimensions of the result, None for one that stays.
+
+        Raises:
+            ShapeError: for an input whose last dimensions are empty (``MT201``).
+            ValueError: for a negative length.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.nn.functional.{name}(mt.ones(2, {lengths}), 4).shape
+            {shape}
+        """
         asked: Any = output_size if isinstance(output_size, (list, tuple)) else (output_size,) * ndim
 
         def pool(x: Tensor) -> Tensor:
@@ -286,26 +312,6 @@ def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
 
         return with_batch(pool, input, ndim, name)
 
-    name = f"adaptive_avg_pool{ndim}d"
-    adaptive_avg_pool.__name__ = adaptive_avg_pool.__qualname__ = name
-    adaptive_avg_pool.__doc__ = f"""Return the means of as many windows as give the result the requested size.
-
-    Window i of k over a length n is from floor(i n / k) up to ceil((i + 1) n / k): where k does not divide n, windows
-    overlap.
-
-    Args:
-        input: [batch, channels, ...] or [channels, ...].
-        output_size: the lengths of the last {ndim} dimensions of the result, None for one that stays.
-
-    Raises:
-        ShapeError: for an input whose last dimensions are empty (``MT201``).
-        ValueError: for a negative length.
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.nn.functional.{name}(mt.ones(2, {", ".join("6" * ndim)}), 4).shape
-        {(2, *(4,) * ndim)}
-    """
     return adaptive_avg_pool
 
 
