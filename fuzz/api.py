@@ -62,7 +62,7 @@ class Function:
         return self.base in RANDOM
 
 
-RANDOM = frozenset(functional.random.__all__) | {"dropout", "normal_", "uniform_", "bernoulli_"}
+RANDOM = {"dropout", *functional.public_names(functional.random), *functional.generator.__all__}
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:

@@ -209,7 +209,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (lambda: nn.LSTM(3, 4, proj_size=4), ValueError, "proj_size=4 is not below"),
     (lambda: nn.GRU(3, 4, 1, 1), TypeError, "bias is a bool"),  # type: ignore[arg-type]
     (lambda: nn.GRU(3, 4, 2, dropout=1.5), ValueError, "dropout is a probability"),
-    (lambda: nn.GRU(3, 4, proj_size=2), TypeError, "proj_size"),  # type: ignore[call-arg]
+    (lambda: nn.GRU(3, 4, proj_size=2), ValueError, "proj_size=2 is an option of LSTM alone"),
     (lambda: nn.RNN(3, 4, nonlinearity="gelu"), ValueError, '"tanh" or "relu"'),
     (lambda: nn.RNNCell(3, 4, nonlinearity="gelu"), ValueError, '"tanh" or "relu"'),
 ]
