@@ -39,6 +39,7 @@ ALONG = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", [name for name in MODES if name != "eager"])
 @pytest.mark.parametrize("function", ALONG, ids=[function.__name__ for function in ALONG])
 def test_what_goes_along_a_dimension_is_alike_in_every_mode(function, mode):

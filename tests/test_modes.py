@@ -148,6 +148,7 @@ TYPED = [
 ]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("case", "dtype"), TYPED, ids=[f"{case}-{dtype.short}" for case, dtype in TYPED])
 def test_all_modes_give_the_same_bits(case, dtype):
     tensors = case.tensors(dtype)
@@ -156,6 +157,7 @@ def test_all_modes_give_the_same_bits(case, dtype):
         assert_same_bits(run(mode, case.function, tensors), expected)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("case", "dtype"), TYPED, ids=[f"{case}-{dtype.short}" for case, dtype in TYPED])
 def test_machine_code_gives_the_same_numbers(case, dtype):
     tensors = case.tensors(dtype)

@@ -139,6 +139,7 @@ def broken_by(*modes: str) -> list[Finding]:
     return list(islice(found, 1))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("label", PLANTED)
 def test_wrong_rules_are_caught(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, name, wrong = PLANTED[label]

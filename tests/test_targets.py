@@ -30,13 +30,14 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("target", executable_targets()[1:])
+@pytest.mark.parametrize("target", executable_targets()[-2:])  # the suite itself runs those of this machine
 def test_the_laws_hold_for_every_target(target: str) -> None:
     chosen = " or ".join(f"({Path(file).name} and ({names}))" for file, names in LAWS.items())
     done = child(target, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *LAWS, "-k", chosen)
     assert done.returncode == 0, done.stdout[-4000:]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("target", executable_targets())
 def test_llvm_digests_every_form(target: str) -> None:
     """Numbers, rows and constants of all types; an assertion of LLVM's would end the process."""
