@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import minitorch as mt
 from minitorch.backends import passes_for
-from minitorch.compiler.fusion.fusions import FUSIONS
+from minitorch.compiler.fusion import FUSIONS
 from minitorch.nn import functional as F
 from minitorch.passes import DEFAULT, LOWERING
 from minitorch_profiler.breakeven import BreakEven, eagerly

@@ -11,7 +11,7 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch import course
-from minitorch.compiler.fusion.fusions import FUSIONS
+from minitorch.compiler.fusion import FUSIONS
 from minitorch_course import experiment, panels
 from minitorch_course.experiment import Controls, Experiment, Subject
 from minitorch_course.views import VIEWS

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.fusion import fuse, rows
-from minitorch.compiler.fusion.fusions import PHASES, SIBLINGS, SIDE_BY_SIDE
+from minitorch.compiler.fusion import PHASES, SIBLINGS, SIDE_BY_SIDE, fuse, rows
 from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.kernels.ledger import Edge, Ledger, ledger_of
 from minitorch.compiler.loop_ir.expressions import ALWAYS, Expression, Load

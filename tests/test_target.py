@@ -16,7 +16,7 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.compiler.codegen.host import executable_targets, host
-from minitorch.compiler.fusion.fusions import ROWS
+from minitorch.compiler.fusion import ROWS
 from minitorch.compiler.kernels.ledger import Ledger, ledger_of
 from minitorch.compiler.target import TARGETS, target_named
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.backends import DEFAULT, get_num_threads, passes_for, set_num_threads
-from minitorch.compiler.fusion.fusions import FUSIONS
+from minitorch.compiler.fusion import FUSIONS
 from minitorch.dtypes import as_dtype
 from minitorch.graph.cost import Traffic, in_units
 from minitorch.interpreters import interpreting

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets  # type: ignore[import-untyped]
 
-from minitorch.compiler.fusion.fusions import FUSIONS
+from minitorch.compiler.fusion import FUSIONS
 
 from .experiment import PASSES, Controls, Experiment, ImpossibleError
 from .views import VIEWS, facts

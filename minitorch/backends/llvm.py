@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..compiler.codegen.host import host
-from ..compiler.fusion.fusions import ALL_ON
+from ..compiler.fusion import ALL_ON
 from ..compiler.fusion.roots import is_stored_already, output_base
 from ..compiler.kernels.ledger import ledger_of
 from ..compiler.kernels.placement import place
-from ..compiler.runtime.alone import by_machine, run_watched
 from ..compiler.runtime.driver import driver, handles
 from ..compiler.runtime.memory import pool
 from ..compiler.runtime.steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram
@@ -32,7 +31,6 @@ from ..graph import Graph
 from ..interpreters import Watcher
 from ..interpreters.state import thread
 from ..ir import Node
-from .interpret import refusal
 
 Array = np.ndarray[Any, Any]
 
@@ -118,6 +116,8 @@ class Compiled:
         watcher = thread.eager.watcher
         if watcher is not None:
             if not watcher.times:
+                from ..compiler.runtime.alone import by_machine, run_watched
+
                 return run_watched(self.ledger, arrays, by_machine, watcher)
             with watcher.span("call", self.graph.name):
                 return self._timed(arrays, overwrite, watcher)
@@ -134,7 +134,7 @@ class Compiled:
         else:
             trouble = self._run(call)
             if trouble > 0:
-                raise refusal(self.graph, arrays, str(self._kernels.out_of_range(trouble)))
+                raise self._refusal(arrays, self._kernels.out_of_range(trouble))
         if trouble:  # an array is not contiguous, or one that will be written is read-only
             return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
         if self._as_written:
@@ -143,6 +143,11 @@ class Compiled:
         if self._places is not None:
             return [memory[place] for place in self._places]
         return [output.of(memory) for output in self._outputs]
+
+    def _refusal(self, arrays: Sequence[Array], error: Exception) -> Exception:
+        from .interpret import refusal
+
+        return refusal(self.graph, arrays, str(error))
 
     def allocate(self, new: Callable[..., Array]) -> None:
         """Allocate outputs and intermediate values from now on by a function of shape and type."""
@@ -193,7 +198,7 @@ class Compiled:
                     for place in dead:
                         memory[place] = None
             except (IndexError, ValueError) as error:
-                raise refusal(self.graph, arrays, str(error)) from None
+                raise self._refusal(arrays, error) from None
         return trouble
 
 

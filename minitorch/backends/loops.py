@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.codegen.host import host
-from ..compiler.fusion.fusions import ALL_ON
+from ..compiler.fusion import ALL_ON
 from ..compiler.kernels.kernel import Kernel
 from ..compiler.kernels.ledger import Ledger, ledger_of
 from ..compiler.runtime.alone import Known, by_python, run_alone, run_watched

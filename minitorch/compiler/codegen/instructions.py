@@ -20,8 +20,7 @@ from ... import dtypes
 from ...dtypes import DType
 from ..loop_ir.loops import COMBINE
 from ..target import Target
-from .mathematics import FUNCTIONS, functions_for, half
-from .mathematics import remainder as division
+from .mathematics import FUNCTIONS, functions_for
 from .mathematics.values import call_intrinsic, splat
 
 BIT = ir.IntType(1)
@@ -58,12 +57,18 @@ def constant(dtype: DType, number: Any, kind: Any) -> Any:
     return splat(kind, int(number))
 
 
+def _half() -> Any:
+    from .mathematics import half
+
+    return half
+
+
 def after_load(builder: Any, value: Any, dtype: DType) -> Any:
     """Convert a value from memory's form to the register's."""
     if dtype is dtypes.bool_:
         return builder.icmp_unsigned("!=", value, splat(value.type, 0))
     if dtype is dtypes.float16:
-        return builder.fpext(value, like(value, FLOAT)) if builder.target.float16 else half.widened(builder, value)
+        return builder.fpext(value, like(value, FLOAT)) if builder.target.float16 else _half().widened(builder, value)
     if dtype is dtypes.bfloat16:  # the upper half of a float
         wide = builder.zext(value, like(value, ir.IntType(32)))
         return builder.bitcast(builder.shl(wide, splat(wide.type, 16)), like(value, FLOAT))
@@ -75,7 +80,7 @@ def before_store(builder: Any, value: Any, dtype: DType) -> Any:
     if dtype is dtypes.bool_:
         return builder.zext(value, like(value, ir.IntType(8)))
     if dtype is dtypes.float16:
-        return builder.fptrunc(value, like(value, HALF)) if builder.target.float16 else half.narrowed(builder, value)
+        return builder.fptrunc(value, like(value, HALF)) if builder.target.float16 else _half().narrowed(builder, value)
     if dtype is dtypes.bfloat16:  # round to nearest, ties to even; NaN stays NaN
         bits = builder.bitcast(value, like(value, ir.IntType(32)))
         odd = builder.and_(builder.lshr(bits, splat(bits.type, 16)), splat(bits.type, 1))
@@ -141,7 +146,9 @@ def _shift(left: bool) -> Callable[..., Any]:
 def _floor_divide(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
     """Divide and round down; integers give 0 for a divisor of 0, and do not trap if the quotient does not fit."""
     if dtype.is_floating_point:
-        return division.floor_divide(builder, a, b)
+        from .mathematics.remainder import floor_divide
+
+        return floor_divide(builder, a, b)
     zero, one = splat(a.type, 0), splat(a.type, 1)
     missing = builder.icmp_unsigned("==", b, zero)
     if not dtype.is_signed:
@@ -160,7 +167,9 @@ def _floor_divide(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
 
 def _remainder(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
     if dtype.is_floating_point:
-        return division.remainder(builder, a, b)
+        from .mathematics.remainder import remainder
+
+        return remainder(builder, a, b)
     quotient = _floor_divide(builder, dtype, a, b)
     rest = builder.sub(a, builder.mul(quotient, b))
     return builder.select(builder.icmp_unsigned("==", b, splat(b.type, 0)), splat(a.type, 0), rest)

@@ -11,7 +11,6 @@ from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load
 from ..loop_ir.index import linear, variable
 from ..loop_ir.lower import At, Lowering, Reader
 from .roots import is_stored_already
-from .transient import is_outer, outer_axes
 
 # A transient contraction that a root is computed from, and for each of its axes the number of the root's row, or None.
 TransientRead = tuple[Node, tuple[int | None, ...]]
@@ -89,6 +88,17 @@ class Group:
     def tiles(self) -> frozenset[TransientRead]:
         """The transient contractions that its members read."""
         return frozenset().union(*(member.tiles for member in self.members))
+
+
+def is_outer(node: Node, transient: Collection[Node]) -> bool:
+    """Return whether a contraction sums over transient values."""
+    return node.primitive.kind == "contraction" and any(operand in transient for operand in node.inputs)
+
+
+def outer_axes(node: Node, transient: Collection[Node]) -> tuple[int, ...]:
+    """Return the axes of a contraction over transient values that are theirs; one remains, the other operand's."""
+    last = len(node.shape) - 1
+    return (*range(last - 1), last - 1 if node.inputs[0] in transient else last)
 
 
 def member_of(node: Node, transient: Collection[Node] = ()) -> Member:

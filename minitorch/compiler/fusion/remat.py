@@ -26,13 +26,13 @@ from ...graph import Graph
 from ...graph.cost import in_units
 from ...ir import POINTWISE, Node
 from ...passes.contract import labels_of, space_of
-from ..loop_ir.index import Variable
+from ..loop_ir.index import Variable, extent_of
 from ..loop_ir.lower import At
 from ..target import Target
+from . import RECOMPUTING
 from .cost_model import BYTE, HIDDEN, KERNEL, MOST_WORK, noticed, spreads, times_of, weight
 from .evaluations import Work, computed, evaluations
 from .fuse import fuse
-from .fusions import RECOMPUTING
 from .groups import Group, variables
 from .roots import AGAIN, SHARED, base_of, count_readers, find_roots, output_base, packings
 
@@ -372,4 +372,4 @@ def _packed(contraction: Node, at: At) -> tuple[int, int]:
         for (operand, times), dims in zip(packings(contraction), labels_of(contraction), strict=True)
         if labels <= {label for dim in dims for label in dim}
     )
-    return math.prod(each.extent for each in own) * times, points
+    return extent_of(own) * times, points

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ...dtypes import int8, uint8
@@ -42,7 +43,21 @@ REPEATED = "it is expensive and each element is read repeatedly"
 AGAIN = "stored: expensive recomputation"
 LONG = "the expression is too long"
 SWITCHED_OFF = "recomputation is switched off"
+TILE_BY_TILE = "transient: larger than its operands, so it is recomputed tile by tile and never stored"
 NONE_KEPT: Mapping[Node, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Transient:
+    """Decisions about contractions that are large beside their operands.
+
+    Attributes:
+        values: those that are never stored.
+        refused: those that are stored although they look like the scores of attention, each with the reason.
+    """
+
+    values: frozenset[Node] = frozenset()
+    refused: Mapping[Node, str] = field(default_factory=dict)
 
 
 def is_stored_already(node: Node) -> bool:

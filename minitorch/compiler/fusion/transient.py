@@ -21,21 +21,19 @@ stay in float32 until the product is complete.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Container, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 
 from ... import primitives as P
 from ...graph import Graph
 from ...ir import POINTWISE, Node
 from ..loop_ir.wellformed import STACK
 from .cost_model import is_dear_to_store, is_expensive
-from .roots import is_stored_already, output_base
+from .roots import Transient, is_stored_already, output_base
 
 # Columns of a contraction's result, of which a block of rows is kept near the core while the tiles go by. Raising it
 # makes more contractions transient; beyond the size of the second cache each of them is slower.
 WIDEST = 1024
-AGAIN = "transient: larger than its operands, so it is recomputed tile by tile and never stored"
-
 NESTED = "stored: its operand is recomputed tile by tile itself"
 COMPUTED = "stored: an operand is computed from no array"
 TWISTED = "stored: its rows and columns change places on the way"
@@ -57,23 +55,8 @@ Users = Mapping[Node, tuple[Node, ...]]
 Axes = tuple[Hashable, ...]
 
 
-@dataclass(frozen=True)
-class Transient:
-    """Decisions about contractions that are large beside their operands.
-
-    Attributes:
-        values: those that are never stored.
-        refused: those that are stored although they look like the scores of attention, each with the reason.
-    """
-
-    values: frozenset[Node] = frozenset()
-    refused: Mapping[Node, str] = field(default_factory=dict)
-
-
 def find_transient(graph: Graph) -> Transient:
     """Return the transient values of a graph."""
-    if sum(node.primitive.kind == "contraction" for node in graph.nodes) < 2:
-        return Transient()
     users, outputs = graph.users(), set(map(output_base, graph.outputs))
     place = {node: number for number, node in enumerate(graph.nodes)}
     found: set[Node] = set()
@@ -341,14 +324,3 @@ class _Flows:
             found |= new
             pending += new
         return found
-
-
-def is_outer(node: Node, transient: Collection[Node]) -> bool:
-    """Return whether a contraction sums over transient values."""
-    return node.primitive.kind == "contraction" and any(operand in transient for operand in node.inputs)
-
-
-def outer_axes(node: Node, transient: Collection[Node]) -> tuple[int, ...]:
-    """Return the axes of a contraction over transient values that are theirs; one remains, the other operand's."""
-    last = len(node.shape) - 1
-    return (*range(last - 1), last - 1 if node.inputs[0] in transient else last)

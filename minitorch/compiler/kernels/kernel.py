@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ...graph import cost
 from ...graph.cost import in_units
@@ -16,14 +17,15 @@ from ..fusion.cost_model import BYTE, work
 from ..loop_ir.expressions import Expression, Load
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
-from ..loop_ir.source import source
 from ..loop_ir.tree import Block, Local, arrays_read, loaded, mapped
 from ..scheduling import count
 from ..scheduling.count import Packed
-from ..scheduling.nests.split import PARTIAL
+from ..scheduling.nests import PARTIAL
 from ..scheduling.schedules.choice import Schedule, Scheduled, scheduled, units
 from ..target import Target
-from .steps import Listing, Steps
+
+if TYPE_CHECKING:
+    from .steps import Listing, Steps
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,8 @@ class Kernel(Tabular):
 
         The last of the `steps` has the source in the order of execution.
         """
+        from ..loop_ir.source import source
+
         return source(self.loops) if self.loops else f"# {self.nodes[0].primitive.name}, run by NumPy\n"
 
     @cached_property
@@ -225,6 +229,8 @@ class Kernel(Tabular):
     @property
     def schedule(self) -> Listing:
         """The rewrites from the definition to the loops that are run, nest by nest."""
+        from .steps import Listing
+
         return Listing([part.schedule for part in self.scheduled], [part.refused for part in self.scheduled])
 
     @property
@@ -244,6 +250,8 @@ class Kernel(Tabular):
             >>> definition.rewrite is None, definition(a, b)[0, 0].item(), rest[-1](a, b)[0, 0].item()
             (True, 8.0, 8.0)
         """
+        from .steps import Steps
+
         return Steps(self)
 
     @property

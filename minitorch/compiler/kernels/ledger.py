@@ -14,18 +14,25 @@ from ...graph.cost import in_units
 from ...ir import INPUT, Node, Source
 from ...passes.eight_bits import kept_in_floats
 from ...tables import Table, Tabular
-from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
+from ..fusion import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
 from ..fusion.groups import Group
 from ..fusion.remat import decide
-from ..fusion.roots import CONTRACTION, OPERAND, OUTPUT, REDUCTION, base_of, is_stored_already, output_base
-from ..fusion.transient import AGAIN as TILE_BY_TILE
-from ..fusion.transient import Transient, find_transient
+from ..fusion.roots import (
+    CONTRACTION,
+    OPERAND,
+    OUTPUT,
+    REDUCTION,
+    TILE_BY_TILE,
+    Transient,
+    base_of,
+    is_stored_already,
+    output_base,
+)
+from ..scheduling.nests import PARTIAL
 from ..scheduling.nests.build import build_kernel
-from ..scheduling.nests.split import PARTIAL
 from ..scheduling.schedules.choice import Own
 from ..target import Target, target_named
 from .kernel import Kernel, table_of
-from .merge import merge_siblings, merge_small
 from .placement import place
 
 FUSED = "fused"
@@ -143,17 +150,29 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
         without: the classes of fusion that are switched off, of `FUSIONS`.
         own: the user's own schedules.
     """
-    transient = Transient() if without & {TRANSIENT, ROWS, RECOMPUTING} else find_transient(graph)
+    transient = Transient() if without & {TRANSIENT, ROWS, RECOMPUTING} else _transient(graph)
     decided = decide(graph, transient.values, without, target)
     roots, order = decided.roots, decided.order
     kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has no kernel
-    kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
-    kernels = kernels if PHASES in without else merge_small(kernels)
+    if len(kernels) > 1:
+        from .merge import merge_siblings, merge_small
+
+        kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
+        kernels = kernels if PHASES in without else merge_small(kernels)
     if own:
         kernels = [_with_own(kernel, own) for kernel in kernels]
     edges = _edges(graph, kernels, roots, transient, decided.again, _apart(order, roots))
     return Ledger(graph, target, tuple(kernels), edges, without, own)
+
+
+def _transient(graph: Graph) -> Transient:
+    """Return the contractions that are never stored, which others sum over."""
+    if sum(node.primitive.kind == "contraction" for node in graph.nodes) < 2:
+        return Transient()
+    from ..fusion.transient import find_transient
+
+    return find_transient(graph)
 
 
 def _with_own(kernel: Kernel, own: Own) -> Kernel:

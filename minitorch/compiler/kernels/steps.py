@@ -18,6 +18,7 @@ import numpy as np
 
 from ...graph.cost import in_units
 from ...ir import Node
+from ...packages import load
 from ...tables import Table
 from ...tensor import Tensor
 from ..codegen.listing import inner_loops
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Call = Callable[[], list[Array]]  # runs a kernel on arrays that it was given, and returns those that it writes
 
-# The function that runs a kernel; `minitorch.compiler.runtime.alone`, a room below this one, registers its own here.
-LOADERS: list[Callable[[Kernel, Sequence[Array]], Call]] = []
+# The module whose function `prepared` runs a kernel: one of a room below this one.
+RUNTIME = "minitorch.compiler.runtime.alone"
 
 SLOW = 1.0  # seconds; slower steps are measured by one run
 INTENSITY = 4  # FLOPs per byte; kernels above it are measured in FLOP/s, others in B/s
@@ -164,7 +165,9 @@ class Step:
         if len(inputs) != len(wanted):
             names = ", ".join(str(node.spec) for node in wanted)
             raise TypeError(f"{self.kernel.name} reads {len(wanted)} arrays ({names}), not {len(inputs)}")
-        return LOADERS[0](self.kernel, [_array(given, node) for given, node in zip(inputs, wanted, strict=True)])
+        arrays = [_array(given, node) for given, node in zip(inputs, wanted, strict=True)]
+        call: Call = load(RUNTIME).prepared(self.kernel, arrays)
+        return call
 
     def __repr__(self) -> str:
         return f"<step {self.number} of {self.kernel.name}: {self.rewrite or 'the definition'}>"

@@ -327,6 +327,11 @@ def variable(name: str, extent: int) -> Index:
     return NOWHERE if extent == 1 else _atom(Variable(name, extent))
 
 
+def extent_of(variables: Iterable[Variable]) -> int:
+    """Return how many values some variables take together."""
+    return prod(each.extent for each in variables)
+
+
 def looked(value: Any, extent: int) -> Index:
     """Return an index read from memory or computed from data."""
     return _atom(Looked(value, extent))

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...dtypes import DType, float32, float64
 from .expressions import Apply, Expression, Sum, atoms
-from .index import Index, Looked, Shape, Variable
+from .index import Index, Looked, Shape, Variable, extent_of
 
 Bounds = tuple[int, int]  # the least and the largest number
 
@@ -97,6 +97,17 @@ class Nest:
                 yield loop, statement
 
     @property
+    def total(self) -> Reduce | None:
+        """The only reduction of a nest that sums up columns first, and then stores numbers of the row; else None."""
+        if self.scratch or len(self.loops) != 2:
+            return None
+        sums, rest = self.loops
+        if not sums.columns or rest.columns or not all(isinstance(each, Write) for each in rest.statements):
+            return None
+        first = sums.statements[0] if len(sums.statements) == 1 else None
+        return first if isinstance(first, Reduce) else None
+
+    @property
     def has_sums(self) -> bool:
         """Whether its expressions hold contractions that are not stored."""
         return any(isinstance(part, Sum) for _, each in self.statements for part in each.value.all_parts)
@@ -153,11 +164,7 @@ class LoopKernel:
     @property
     def rounds(self) -> int:
         """The number of iterations of all its loop bodies."""
-        return sum(
-            math.prod(variable.extent for variable in (*nest.rows, *loop.columns))
-            for nest in self.nests
-            for loop in nest.loops
-        )
+        return sum(extent_of((*nest.rows, *loop.columns)) for nest in self.nests for loop in nest.loops)
 
     @property
     def is_run(self) -> bool:

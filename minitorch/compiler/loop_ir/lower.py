@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import DType, bool_, int64
+from ...dtypes import DType, bool_, int8, int64, uint8
 from ...ir import POINTWISE, Node
 from ...passes.contract import labels_of, space_of
 from ...primitives import Literal
@@ -32,7 +32,6 @@ from .expressions import (
     looked_up,
 )
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
-from .quantising import quantised
 
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # no tensor has it: random bits are computed in it
 
@@ -96,7 +95,12 @@ class Lowering:
         """Return the element as computed from the node's inputs, stored or not."""
         if node.primitive.kind in POINTWISE and node.primitive.name != "check":
             operands = tuple([self.element(operand, at, inside) for operand in node.inputs])
-            return quantised(Apply(node.dtype, node.primitive.name, operands))
+            value = Apply(node.dtype, node.primitive.name, operands)
+            if value.dtype not in (uint8, int8):
+                return value
+            from .quantising import quantised
+
+            return quantised(value)
         return _RULES[node.primitive.name](self, node, at, inside)
 
 

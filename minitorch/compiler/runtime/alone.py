@@ -20,7 +20,7 @@ from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from ..kernels.kernel import Kernel
 from ..kernels.ledger import Ledger
-from ..kernels.steps import LOADERS, Call
+from ..kernels.steps import Call
 from ..loop_ir.source import compiled
 from . import cache, threads
 from .driver import driver
@@ -104,9 +104,6 @@ def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
         return [known[node] for node in kernel.writes]
 
     return call
-
-
-LOADERS.append(prepared)
 
 
 def by_python(kernel: Kernel, known: Known) -> None:

@@ -21,9 +21,8 @@ from ..kernels.arena import ALIGNMENT
 from ..kernels.kernel import Kernel
 from ..kernels.ledger import Ledger
 from ..kernels.placement import Placement
-from . import cache, threads
+from . import cache
 from .driver import CONTIGUOUS, WRITEABLE, driver
-from .filling import Filled
 from .memory import Array, address, pool
 
 Memory = list[Any]
@@ -146,11 +145,14 @@ class Shared:
     def __init__(self, kernel: Kernel, record: int) -> None:
         self.kernel, self.record = kernel, record
         self.extent, self.cost = self.kernel.units, _cost(self.kernel)
+        from . import threads
+
+        self._run = threads.run
 
     def run(self, memory: Memory, places: Any) -> None:
         """Call it, on as many threads as pay."""
         context = (ctypes.c_int64 * 4)(self.record, ctypes.addressof(places), 0, 0)
-        threads.run(driver().part, ctypes.addressof(context), self.extent, cost=self.cost, grain=GRAIN)
+        self._run(driver().part, ctypes.addressof(context), self.extent, cost=self.cost, grain=GRAIN)
         if context[2]:
             raise out_of_range(self.kernel)
 
@@ -207,16 +209,18 @@ class NativeProgram:
         entries = {
             id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
         }
-        self.filled: list[Filled] = []  # packed weights
+        self.filled: list[Any] = []  # packed weights
         words, starts = [call_memory.count, call_memory.arrays, len(loops), *call_memory.flags], []
         for kernel in kernels:
             starts.append(len(words))
             if kernel.loops is not None:
                 moved = zip(map(call_memory.where, kernel.buffers), kernel.compiled[1], strict=True)
                 where = [(place, offset + by) for (place, offset), by in moved]
-                filled = Filled(kernel, [0 if place else offset for place, offset in where])
-                self.filled.append(filled)
-                where += [(0, there) for there in filled.addresses]
+                if kernel.fillings:
+                    from .filling import Filled
+
+                    self.filled.append(Filled(kernel, [0 if place else offset for place, offset in where]))
+                    where += [(0, there) for there in self.filled[-1].addresses]
                 words += [entries[id(kernel)], kernel.units, len(where), *chain.from_iterable(where)]
         self._words = (ctypes.c_int64 * len(words))(*words)
         self.address = ctypes.addressof(self._words)

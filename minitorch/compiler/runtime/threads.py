@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..codegen.host import host
-from . import board, cache
+from . import cache
 
 PARTS_PER_THREAD = 32  # at most; raising it balances load better, and claims more parts
 LOOK_OUT = 100e-6  # seconds that an idle worker polls for the next kernel; raising it wakes fewer, and burns time
@@ -99,6 +99,8 @@ class Workers:
                 self._asleep.popleft().release()
 
     def _start(self) -> None:
+        from . import board
+
         (library,) = cache.libraries([board.text()], *board.PROTOTYPES)
         functions = {name: library.function(name, prototype) for name, prototype in board.PROTOTYPES.items()}
         self._lead, self._finished, serve = functions["lead"], functions["finished"], functions["serve"]

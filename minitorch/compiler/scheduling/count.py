@@ -11,16 +11,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ...ir import PRIMITIVES
 from ..fusion.cost_model import EXPENSIVE, OPERATION
-from ..loop_ir.expressions import Apply, Choose, Expression, Inside, Load, Position, Scratch, Sum
-from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
+from ..loop_ir.expressions import Apply, Choose, Expression, Load, Sum
+from ..loop_ir.index import Index, Variable, extent_of
 from ..loop_ir.loops import LoopKernel, Nest, Reduce, Write
 from ..loop_ir.tree import Allocate, For, If, Local, Procedure, Store, allocated, loaded
-from .contractions import gemm
-from .contractions.attention import Attention, Output, recognise
+from .contractions import attention_of, product_of
 from .rewrite import Rewrite
+
+if TYPE_CHECKING:
+    from .contractions.attention import Attention
+    from .contractions.gemm import Contraction
 
 
 @dataclass(frozen=True)
@@ -74,46 +78,6 @@ def _packed(array: Local, elements: int, fills: int = 0) -> Packed:
     return Packed(array.name, array.size * array.dtype.itemsize, elements, array.dtype.itemsize, fills)
 
 
-class _Variables:
-    """The loop variables that expressions and indices depend on, memoised."""
-
-    def __init__(self) -> None:
-        self._known: dict[Expression, frozenset[Variable]] = {}
-
-    def of_index(self, index: Index) -> frozenset[Variable]:
-        """Return the variables that an index mentions."""
-        found: set[Variable] = set()
-        for atom, _ in index.terms:
-            if isinstance(atom, Variable):
-                found.add(atom)
-            elif isinstance(atom, Looked):
-                found |= self.of(atom.value)
-            elif isinstance(atom, (Quotient, Remainder)):
-                found |= self.of_index(atom.index)
-        return frozenset(found)
-
-    def of(self, expression: Expression) -> frozenset[Variable]:
-        """Return the variables that a value changes with."""
-        found = self._known.get(expression)
-        if found is None:
-            own: set[Variable] = set()
-            if isinstance(expression, (Load, Scratch, Position)):
-                own |= self.of_index(expression.index)
-            inside = getattr(expression, "inside", Inside())
-            for _, index, _ in inside.bounds:
-                own |= self.of_index(index)
-            for part in expression.parts():
-                own |= self.of(part)
-            if isinstance(expression, Sum):
-                own.discard(expression.variable)
-            found = self._known[expression] = frozenset(own)
-        return found
-
-
-def _times(variables: Iterable[Variable]) -> int:
-    return math.prod(variable.extent for variable in variables)
-
-
 def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
     """Return, for each buffer, how many of its elements are read and how many are written, each once.
 
@@ -122,13 +86,12 @@ def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
     reads: list[dict[Index, int]] = [{} for _ in kernel.buffers]
     writes: list[dict[Index, int]] = [{} for _ in kernel.buffers]
     for nest, _, start in kernel.parts:
-        variables = _Variables()
         for _, statement in nest.statements:
             if isinstance(statement, Write):
-                writes[start + statement.buffer][statement.index] = _times(variables.of_index(statement.index))
+                writes[start + statement.buffer][statement.index] = extent_of(statement.index.variables)
             for part in statement.value.all_parts:
                 if isinstance(part, Load):
-                    reads[start + part.buffer][part.index] = _times(variables.of_index(part.index))
+                    reads[start + part.buffer][part.index] = extent_of(part.index.variables)
     sizes = [math.prod(buffer.shape) for buffer in kernel.buffers]
     return [
         (min(size, sum(read.values())), min(size, sum(written.values())))
@@ -181,18 +144,18 @@ def operations(kernel: LoopKernel, packings: Callable[[int], Mapping[str, Packed
 
 def _nest_operations(nest: Nest, packings: Callable[[], Mapping[str, Packed]] | None) -> Operations:
     counter = _Operations(nest.rows)
-    attention = recognise(nest)
+    attention = attention_of(nest)
     if attention is not None:
         counter.add_tiles(attention, packings)
         return counter.found
-    product = gemm.recognise(nest)
+    product = product_of(nest)
     for loop in nest.loops:
         if product is not None and product.total in loop.statements:
             counter.add_product(product, packings)
         else:
             counter.add(loop.columns, [each.value for each in loop.statements])
         sums = sum(isinstance(each, Reduce) for each in loop.statements)
-        counter.found += Operations(sums * _times((*nest.rows, *loop.columns)))
+        counter.found += Operations(sums * extent_of((*nest.rows, *loop.columns)))
     return counter.found
 
 
@@ -201,7 +164,6 @@ class _Operations:
 
     def __init__(self, rows: tuple[Variable, ...]) -> None:
         self.rows = rows
-        self.variables = _Variables()
         self.found = Operations()
 
     def add(self, columns: tuple[Variable, ...], values: list[Expression]) -> None:
@@ -210,49 +172,51 @@ class _Operations:
         inner = {*columns, *(part.variable for part in parts if isinstance(part, Sum))}
         for part in parts:
             if isinstance(part, Sum):
-                self.found += Operations(_times({*self.rows, *(self.variables.of(part.value) & inner)}))
-            self._apply(part, {*self.rows, *(self.variables.of(part) & inner)})
+                self.found += Operations(extent_of({*self.rows, *(part.value.variables & inner)}))
+            self._apply(part, {*self.rows, *(part.variables & inner)})
 
     def add_tiles(self, attention: Attention, packings: Callable[[], Mapping[str, Packed]] | None) -> None:
         """Add the operations of attention: each tile once, and each value computed from it once."""
+        from .contractions.attention import Output
+
         column = Variable("column", attention.columns)
         for number, tile in enumerate(attention.tiles):
-            self.found += Operations(2 * _times((*self.rows, column, tile.column)))
+            self.found += Operations(2 * extent_of((*self.rows, column, tile.column)))
             for factor, name in ((tile.across, "across"), (tile.down, "down")):
                 parts = [part for part in factor.all_parts if isinstance(part, (Apply, Choose))]
                 own = packings().get(f"{name}{number or ''}") if parts and packings else None
                 for part in parts:
                     along = [column] if part.depends_on(tile.around[-2].variable) else []
                     along += [tile.column] if part.depends_on(tile.column) else []
-                    self._apply(part, (*self.rows, *along), own.times(_times((*self.rows, *along))) if own else 1)
+                    self._apply(part, (*self.rows, *along), own.times(extent_of((*self.rows, *along))) if own else 1)
         for each in attention.totals:
             sums = 2 * each.lane.extent if isinstance(each, Output) else 1
-            self.found += Operations(_times((*self.rows, column)) * sums)
+            self.found += Operations(extent_of((*self.rows, column)) * sums)
         for term, changes in attention.terms().items():
             self._apply(term, (*self.rows, column) if changes else self.rows)
 
-    def add_product(self, product: gemm.Contraction, packings: Callable[[], Mapping[str, Packed]] | None) -> None:
+    def add_product(self, product: Contraction, packings: Callable[[], Mapping[str, Packed]] | None) -> None:
         """Add the operations of a matrix product: those on its factors for every element packed, then the product's."""
         value = product.total.value
         self._apply(value, {*self.rows, *product.ks})
         for factor in dict.fromkeys(value.parts()):
-            is_right = bool(self.variables.of(factor) & {*product.lanes})
+            is_right = bool(factor.variables & {*product.lanes})
             across = product.lanes if is_right else product.rows
             parts = [part for part in dict.fromkeys(factor.all_parts) if isinstance(part, (Apply, Choose))]
             times = 1
             if parts and packings is not None:
-                once = _times((*product.batch, *across, *product.ks))
+                once = extent_of((*product.batch, *across, *product.ks))
                 own = packings().get("right" if is_right else "left")
-                times = _times((*self.rows, *product.ks)) // max(1, once) if own is None else own.times(once)
+                times = extent_of((*self.rows, *product.ks)) // max(1, once) if own is None else own.times(once)
             for part in parts:
-                self._apply(part, {*product.batch, *across, *(self.variables.of(part) & {*product.ks})}, times)
+                self._apply(part, {*product.batch, *across, *(part.variables & {*product.ks})}, times)
 
     def _apply(self, part: Expression, along: Iterable[Variable], times: int = 1) -> None:
         """Count an operation that is done a number of times for all values of some variables."""
         if isinstance(part, Choose):
-            self.found += Operations(choices=times * _times(along))
+            self.found += Operations(choices=times * extent_of(along))
         elif isinstance(part, Apply):
-            count, known = times * _times(along), PRIMITIVES.get(part.primitive)
+            count, known = times * extent_of(along), PRIMITIVES.get(part.primitive)
             if known is not None and known.work == "function":
                 self.found += Operations(special=count)
             elif known is None or known.work != "none":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from ...dtypes import DType
 from ...ir import PRIMITIVES
 from ..fusion.cost_model import EXPENSIVE, price
 from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Total
-from ..loop_ir.index import Index, Looked, Variable
+from ..loop_ir.index import Index, Looked, Variable, extent_of
 from ..loop_ir.loops import Loop, Nest, Reduce, Write
 from ..target import MOST_STEP, Target
 
@@ -198,7 +197,7 @@ class Layout:
         if row.extent < MANY_ROWS * self.lanes or not _is_expensive(nest):
             return False
         for loop in nest.loops:
-            if math.prod(column.extent for column in loop.columns) > FEW_COLUMNS:
+            if extent_of(loop.columns) > FEW_COLUMNS:
                 return False
             if not loop.columns:
                 continue
@@ -214,7 +213,7 @@ class Layout:
 
     def units(self, nest: Nest) -> int:
         """Return the parts of a nest that can run at the same time, if its rows are not split in another way."""
-        total = math.prod(row.extent for row in nest.rows)
+        total = extent_of(nest.rows)
         if self.across_rows and self.row is not None:
             along = self.along.extent if self.along is not None else 1
             return total // self.row.extent // along * self.blocks * self.stretches

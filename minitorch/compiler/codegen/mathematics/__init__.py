@@ -17,25 +17,28 @@ from typing import Any
 
 from llvmlite import ir
 
-from .by_feature import BY_FEATURE
-from .error_function import erf
-from .exponential import exp, expm1, log, log1p, power, tanh
-from .trigonometry import LIMIT, atan2, cos, sin
+from ....packages import load
 from .values import Value, call_intrinsic, splat
 
+# Beyond this, the remainder by pi of a float64 takes more than a double.
+LIMIT = 2.0**46
 Emit = Callable[..., Any]  # (builder, *operands) -> value, all of llvmlite, operands and value of one type
 
 
-def _formula(function: Callable[..., Value]) -> Emit:
+def _formula(place: str) -> Emit:
+    """Return the emitter of a formula, a function ``module:name`` of this folder, which is loaded when it is used."""
+    module, _, name = place.partition(":")
+
     def emit(builder: Any, *operands: Any) -> Any:
+        function = getattr(load(f"{__name__}.{module}"), name)
         return function(*(Value(builder, operand) for operand in operands)).ir
 
     return emit
 
 
-def _with_library(name: str, function: Callable[..., Value]) -> Emit:
+def _with_library(name: str) -> Emit:
     """Complete a formula for double that does not hold for all numbers: call the C library if a lane has others."""
-    formula = _formula(function)
+    formula = _formula(FORMULAS[name])
 
     def emit(builder: Any, x: Any) -> Any:
         near = formula(builder, x)
@@ -66,25 +69,27 @@ def _instruction(name: str) -> Emit:
     return emit
 
 
-FORMULAS: dict[str, Callable[..., Value]] = {
-    "exp": exp,
-    "expm1": expm1,
-    "log": log,
-    "log1p": log1p,
-    "pow": power,
-    "tanh": tanh,
-    "erf": erf,
-    "sin": sin,
-    "cos": cos,
-    "atan2": atan2,
+FORMULAS = {
+    "exp": "exponential:exp",
+    "expm1": "exponential:expm1",
+    "log": "exponential:log",
+    "log1p": "exponential:log1p",
+    "pow": "exponential:power",
+    "tanh": "exponential:tanh",
+    "erf": "error_function:erf",
+    "sin": "trigonometry:sin",
+    "cos": "trigonometry:cos",
+    "atan2": "trigonometry:atan2",
 }
+# A feature of LLVM's list, and formulas in place of the portable ones where the target has it; equal to the bit.
+BY_FEATURE = {"avx512vl": {"exp": "exponential:exp_avx512"}}
 # The primitive and LLVM's name for it.
 INSTRUCTIONS = {"abs": "fabs", "sqrt": "sqrt", "floor": "floor", "trunc": "trunc", "maximum": "maximum"}
 
 FUNCTIONS: dict[str, Emit] = {
-    **{name: _formula(function) for name, function in FORMULAS.items()},
-    "sin": _with_library("sin", sin),
-    "cos": _with_library("cos", cos),
+    **{name: _formula(place) for name, place in FORMULAS.items()},
+    "sin": _with_library("sin"),
+    "cos": _with_library("cos"),
     **{name: _instruction(intrinsic) for name, intrinsic in INSTRUCTIONS.items()},
 }
 
@@ -93,7 +98,7 @@ FUNCTIONS: dict[str, Emit] = {
 def functions_for(features: str) -> dict[str, Emit]:
     """Return the functions for a machine with these features, in LLVM's form ``"+avx2,-sse4a"``."""
     found = dict(FUNCTIONS)
-    for feature, functions in BY_FEATURE.items():
+    for feature, formulas in BY_FEATURE.items():
         if f"+{feature}" in features.split(","):
-            found |= {name: _formula(function) for name, function in functions.items()}
+            found |= {name: _formula(place) for name, place in formulas.items()}
     return found

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 
+from . import LIMIT
 from .values import FLOAT64, Value, copysign, fma, polynomial, two_product, where
 
 # Where a window starts, and 2/pi there in two parts, less a multiple that makes whole turns.
@@ -26,7 +27,6 @@ _WINDOWS = (
     (2.0**113, -5.811337864506167e-28, 2.620403181749314e-44),
 )
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
-LIMIT = 2.0**46
 _MAGIC = 1.5 * 2.0**52  # a sum with it rounds to an integer, which then lies in its lowest bits
 
 _SINE = {

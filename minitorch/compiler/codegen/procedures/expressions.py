@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
 
-from ....dtypes import int64
+from ....dtypes import int32, int64
 from ....ir import PRIMITIVES as DECLARED
 from ...loop_ir.expressions import Apply, Choose, Expression, Inside, Load, Number, Position
 from ...loop_ir.index import Index, Variable
 from ...loop_ir.tree import Place, Read
 from ..instructions import PRIMITIVES, after_load, cast, computed_type, constant, nearest, rounded
 from .conditions import Conditions
-from .groups import Groups
 from .indices import Indices
 from .memory import Memory
 from .registers import Registers
 from .scopes import Scopes
+
+if TYPE_CHECKING:
+    from .groups import Groups
 
 
 class Expressions:
@@ -42,7 +45,13 @@ class Expressions:
     ) -> None:
         self.scopes, self.registers, self.builder = scopes, registers, scopes.builder
         self.indices, self.conditions, self.memory = indices, conditions, memory
-        self.groups = Groups(scopes, memory)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The emitter of sums of integer products."""
+        from .groups import Groups
+
+        return Groups(self.scopes, self.memory)
 
     def value(self, expression: Expression) -> Any:
         """Return the value of an expression: a number, or one per lane if it differs between them."""
@@ -78,7 +87,7 @@ class Expressions:
                 condition = self.conditions.condition(expression.inside)
                 here, elsewhere = self.value(expression.here), self.value(expression.elsewhere)
                 return lambda: builder.select(*self.scopes.alike(condition, here, elsewhere))
-            case Apply(primitive="add") if (windows := self.groups.windows(expression)) is not None:
+            case Apply(primitive="add") if dtype is int32 and (windows := self.groups.windows(expression)) is not None:
                 return windows
             case Apply():
                 operands = [self.value(part) for part in expression.arguments]

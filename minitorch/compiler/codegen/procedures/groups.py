@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from llvmlite import ir
 
-from ....dtypes import DType, int8, int16, int32, uint8
+from ....dtypes import DType, int8, int16, uint8
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Load, Number
 from ...loop_ir.tree import Accumulate, Place, Read
 from ...target import MOST_STEP
@@ -67,7 +67,7 @@ class Groups:
         term is not in such a row.
         """
         lane, mask = self.scopes.lane, self.scopes.mask
-        if lane is None or value.dtype is not int32 or not (mask is None or is_known_mask(mask)):
+        if lane is None or not (mask is None or is_known_mask(mask)):
             return None
         start, *terms = _terms(value)
         if not isinstance(start, Number) or start.value or len(terms) < 2:

@@ -7,7 +7,6 @@ from typing import Any
 
 from ...loop_ir.index import Index, Quotient, Remainder, Variable
 from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Store, arrays_written, statements
-from ..tiles import BLOCK, interleaved, permuted, transposed, transposed_units
 from ..vector_memory import byte_size
 from .scopes import Scopes
 
@@ -79,6 +78,8 @@ class Registers:
             return self.values[local, number]
         if step is None or step != self.scopes.lane.extent:
             return self._permuted(local, index)
+        from ..tiles import BLOCK, transposed
+
         places = range(0, local.size, step)
 
         def columns() -> list[Any]:
@@ -90,6 +91,8 @@ class Registers:
 
     def _permuted(self, local: Local, index: Index) -> Any:
         """Return elements of several registers, in the order in which lanes need them."""
+        from ..tiles import interleaved, permuted, transposed_units
+
         assert self.scopes.lane is not None
         lane, order = self.scopes.lane, []
         for number in range(lane.extent):

@@ -6,11 +6,12 @@ from typing import Any
 
 from llvmlite import ir
 
+from ....dtypes import int32
 from ...loop_ir.expressions import Load
 from ...loop_ir.index import Index
 from ...loop_ir.loops import neutral
 from ...loop_ir.tree import Accumulate, Block, Local, Place, Procedure, Read, Store, statements
-from ...scheduling.rewrites import factors_of
+from ...scheduling.analysis.finding import factors_of
 from ...target import MOST_STEP
 from ..instructions import before_store, combine, constant, multiply_add
 from ..vector_memory import integer, shuffled, store_interleaved, store_past_caches
@@ -36,7 +37,7 @@ class Stores:
         self, scopes: Scopes, registers: Registers, memory: Memory, expressions: Expressions, procedure: Procedure
     ) -> None:
         self.scopes, self.registers, self.builder = scopes, registers, scopes.builder
-        self.memory, self.expressions, self.groups = memory, expressions, expressions.groups
+        self.memory, self.expressions = memory, expressions
         self.read = {
             part.buffer
             for each in statements(procedure.body)
@@ -137,7 +138,7 @@ class Stores:
         if factors:
             a, b, old = self.scopes.alike(*(self.expressions.value(factor) for factor in factors), old)
             new = multiply_add(self.builder, dtype, a, b, old)
-        elif (summed := self.groups.added(each, old)) is not None:
+        elif dtype is int32 and (summed := self.expressions.groups.added(each, old)) is not None:
             new = summed
         else:
             value, old = self.scopes.alike(self.expressions.value(each.value), old)

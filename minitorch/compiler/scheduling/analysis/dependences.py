@@ -15,12 +15,11 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations_with_replacement, count
+from itertools import combinations_with_replacement
 
 from ...loop_ir.expressions import Choose, Expression, Load
-from ...loop_ir.index import Atom, Index, Looked, Quotient, Remainder, Variable
+from ...loop_ir.index import Atom, Index, Quotient, Remainder, Variable
 from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, allocated
-from .constraints import ONE, Form, are_contradictory, plus
 
 Bound = tuple[int, Index, int]
 
@@ -152,7 +151,9 @@ def may_meet(a: Access, b: Access, apart: frozenset[Variable]) -> bool:
     difference = _Difference(a, b, apart)
     if difference.shows_equal(common) or difference.impossible(common):
         return False
-    return _Iterations(a, b, apart | free).may_differ(_in_order(apart, a.index))
+    from .constraints import Iterations
+
+    return Iterations(a, b, apart | free).may_differ(_in_order(apart, a.index))
 
 
 def _divisors(index: Index) -> set[int]:
@@ -276,84 +277,6 @@ class _Term:
     most: int
     inside: tuple[_Term, ...] = ()
     atom: Atom | None = None
-
-
-class _Iterations:
-    """Two iterations in which two accesses are to one element, as linear constraints.
-
-    The unknowns are the loop variables (and quotients of them) in the first iteration, and by how much they are greater
-    in the second.
-    """
-
-    def __init__(self, a: Access, b: Access, changing: frozenset[Variable]) -> None:
-        self.changing, self.is_symmetric = changing, (a.index, a.bounds) == (b.index, b.bounds)
-        self.numbers = count(ONE + 1)
-        self.unknowns: dict[tuple[Atom, bool], int] = {}
-        self.forms: dict[tuple[Atom, bool], Form] = {}
-        self.positive: list[Form] = []
-        self.zero: list[Form] = []
-        self.index = a.index
-        for access, is_second in ((a, False), (b, True)):
-            for low, index, end in access.bounds:
-                self._between(low, self._form(index, is_second), end)
-        self.zero.append(plus((self._form(a.index, False), 1), (self._form(b.index, True), -1)))
-
-    def may_differ(self, apart: Iterable[Variable]) -> bool:
-        """Whether one of some variables may have another value in the second iteration."""
-        left = [each for each in apart if not self._is_fixed(each)]
-        if left:  # the digits of the index first: these may fix the variables that they are made of
-            for atom, _ in self.index.terms:
-                if isinstance(atom, (Quotient, Remainder)) and not atom.index.is_data:
-                    self._is_fixed(atom)
-        return not all(map(self._is_fixed, left))
-
-    def _is_fixed(self, atom: Atom) -> bool:
-        """Whether something has the same value in both iterations; if so, this is known from then on."""
-        self._atom(atom, False), self._atom(atom, True)
-        change = self._unknown(atom, True)
-        for sign in (1,) if self.is_symmetric else (1, -1):
-            if not are_contradictory(self.zero, [*self.positive, {change: sign, ONE: -1}]):
-                return False
-        self.zero.append({change: 1})
-        return True
-
-    def _form(self, index: Index, is_second: bool) -> Form:
-        """An index in one of the iterations."""
-        terms = ((self._atom(atom, is_second), factor) for atom, factor in index.terms)
-        return plus(({ONE: index.constant}, 1), *terms)
-
-    def _atom(self, atom: Atom, is_second: bool) -> Form:
-        """A part of an index in one of the iterations. Data may be anything."""
-        if isinstance(atom, Looked) or (not isinstance(atom, Variable) and atom.index.is_data):
-            return self._bounded({next(self.numbers): 1}, atom)
-        if (atom, is_second) not in self.forms:
-            self.forms[atom, is_second] = self._made(atom, is_second)
-        return self.forms[atom, is_second]
-
-    def _made(self, atom: Atom, is_second: bool) -> Form:
-        changes = is_second and not self.changing.isdisjoint(atom.variables)
-        form = {self._unknown(atom, each): 1 for each in ((False, True) if changes else (False,))}
-        if isinstance(atom, Remainder):
-            quotient = self._atom(Quotient(atom.index, atom.divisor), is_second)
-            self.zero.append(plus((self._form(atom.index, is_second), 1), (quotient, -atom.divisor), (form, -1)))
-        elif isinstance(atom, Quotient):
-            whole = self._form(atom.index, is_second)
-            self._between(0, plus((whole, 1), (form, -atom.divisor)), atom.divisor)
-        return self._bounded(form, atom)
-
-    def _unknown(self, atom: Atom, is_change: bool) -> int:
-        """The number of a variable, of a quotient, or of its change."""
-        if (atom, is_change) not in self.unknowns:
-            self.unknowns[atom, is_change] = next(self.numbers)
-        return self.unknowns[atom, is_change]
-
-    def _bounded(self, form: Form, atom: Atom) -> Form:
-        low, high = atom.bounds
-        self._between(low, form, high + 1)
-        return form
-
-    def _between(self, low: int, form: Form, end: int) -> None:
-        self.positive += [plus((form, 1), ({ONE: low}, -1)), plus((form, -1), ({ONE: end - 1}, 1))]
 
 
 class _Difference:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -239,8 +238,3 @@ def factors_of(statement: Accumulate) -> tuple[Expression, ...]:
     value = statement.value
     is_product = isinstance(value, Apply) and value.primitive == "mul"
     return value.parts() if statement.reduction == "reduce_sum" and is_product else ()
-
-
-def extent(variables: Iterable[Variable]) -> int:
-    """Return how many values some variables take together."""
-    return math.prod(variable.extent for variable in variables)

@@ -159,9 +159,7 @@ def _check(holds: object) -> None:
 @lru_cache(256)
 def recognise(nest: Nest) -> Attention | None:
     """Return the parts of a nest with contractions that are not stored; None if it has none, or another form."""
-    if nest.scratch or not nest.rows or not all(row.extent for row in nest.rows):
-        return None
-    if not nest.has_sums:
+    if nest.scratch or not nest.rows or not all(row.extent for row in nest.rows) or not nest.has_sums:
         return None
     try:
         return _recognised(nest)

@@ -11,13 +11,12 @@ places in all images. Where memory goes on evenly from the last value of one to 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in
-from ...loop_ir.index import Variable
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load, Sum, computed_in
+from ...loop_ir.index import Variable, extent_of
 from ...loop_ir.joining import joined
 from ...loop_ir.loops import Bounds, Nest, Reduce, Write
 from ...target import MOST_STEP
@@ -48,7 +47,7 @@ class Operand:
     @property
     def is_packed_once(self) -> bool:
         """Whether to pack it costs nothing: it is constant, and small enough to stay in a cache from call to call."""
-        return self.constant and extent(self.across) * extent(self.ks) * self.value.dtype.itemsize <= RESIDENT
+        return self.constant and extent_of(self.across) * extent_of(self.ks) * self.value.dtype.itemsize <= RESIDENT
 
     @property
     def is_one_piece(self) -> bool:
@@ -99,22 +98,17 @@ class Contraction:
     @property
     def height(self) -> int:
         """The number of rows."""
-        return extent(self.rows)
+        return extent_of(self.rows)
 
     @property
     def width(self) -> int:
         """The number of lanes."""
-        return extent(self.lanes)
+        return extent_of(self.lanes)
 
     @property
     def depth(self) -> int:
         """The number of products in a sum."""
-        return extent(self.ks)
-
-
-def extent(variables: Sequence[Variable]) -> int:
-    """Return how many values some variables take together."""
-    return math.prod(variable.extent for variable in variables)
+        return extent_of(self.ks)
 
 
 @lru_cache(256)
@@ -125,15 +119,10 @@ def recognise(nest: Nest, constants: frozenset[int] = frozenset()) -> Contractio
         nest: the loop nest.
         constants: the arguments that are the same in all calls.
     """
-    if nest.scratch or len(nest.loops) != 2 or not all(row.extent for row in nest.rows):
+    total = nest.total
+    if total is None or total.reduction != "reduce_sum" or not extent_of((*nest.rows, *nest.loops[0].columns)):
         return None
-    sums, rest = nest.loops
-    if not sums.columns or not extent(sums.columns) or rest.columns or len(sums.statements) != 1:
-        return None
-    (total,) = sums.statements
-    stores = tuple(statement for statement in rest.statements if isinstance(statement, Write))
-    if len(stores) != len(rest.statements) or not isinstance(total, Reduce) or total.reduction != "reduce_sum":
-        return None
+    stores = tuple(each for each in nest.loops[1].statements if isinstance(each, Write))
     product = total.value
     if any(isinstance(part, Sum) for part in product.all_parts):
         return None
@@ -156,9 +145,8 @@ def _contraction(
     constants: frozenset[int],
 ) -> Contraction | None:
     """Return the product with these factors; None if it has no lanes."""
-    of_left, of_right = _variables(left, nest.rows), _variables(right, nest.rows)
-    rows = [each for each in nest.rows if each in of_left - of_right]
-    lanes = [each for each in nest.rows if each in of_right - of_left]
+    rows = [each for each in nest.rows if each in left.variables - right.variables]
+    lanes = [each for each in nest.rows if each in right.variables - left.variables]
     ks = nest.loops[0].columns
     if not lanes:
         return None
@@ -168,17 +156,6 @@ def _contraction(
     batch = tuple(row for row in nest.rows if row not in (*rows, *lanes))
     factors = operand(left, rows, ks, constants), operand(right, lanes, ks, constants)
     return Contraction(batch, tuple(rows), tuple(lanes), ks, *factors, total, stores, store_lanes)
-
-
-def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Variable]:
-    """Return the variables that an expression's value changes with."""
-    found: set[Variable] = set()
-    for part in expression.all_parts:
-        if isinstance(part, Choose):
-            found.update(each for each in among if part.inside.depends_on(each))
-        elif not part.parts():
-            found.update(each for each in among if part.depends_on(each))
-    return found
 
 
 def operand(

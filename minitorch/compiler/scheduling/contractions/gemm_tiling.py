@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...loop_ir.expressions import Expression, Load
+from ...loop_ir.index import extent_of
 from ...target import Target
-from .gemm import TURNED, Contraction, Operand, extent, packing
+from .gemm import TURNED, Contraction, Operand, packing
 from .groups import SIDE, Groups, grouped, in_place, in_planes
 
 MOST_VECTORS = 8  # of a tile's width
@@ -62,7 +63,7 @@ def _collides(left: Operand, target: Target) -> bool:
     assert isinstance(left.value, Load)
     step = abs(left.value.index.coefficient(left.ks[-1])) * left.value.dtype.itemsize if left.ks else 0
     span = target.caches[1] // WAYS
-    return step >= LINE and extent(left.ks) > WAYS * (span // math.gcd(step, span))
+    return step >= LINE and extent_of(left.ks) > WAYS * (span // math.gcd(step, span))
 
 
 def _most_rows(left: Operand, packs_left: bool, target: Target) -> int:
@@ -159,7 +160,7 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     )
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
-        streams, blocks * extent(product.batch), groups,
+        streams, blocks * extent_of(product.batch), groups,
     )  # fmt: skip
 
 
@@ -228,7 +229,7 @@ def _block_k(
     room = target.caches[0] if is_tall else target.caches[1] // 4
     most = max(64, min(room // (width * size), LONGEST))
     parts = max(1, round(depth / most))
-    whole = [extent(each.ks[number:]) for each in (product.left, product.right) for number in range(1, len(each.ks))]
+    whole = [extent_of(each.ks[number:]) for each in (product.left, product.right) for number in range(1, len(each.ks))]
     step = max((length for length in whole if length <= most), default=16)  # all values of the inner variables
     step = math.lcm(step, together)
     most = -(-depth // parts // step)
@@ -249,7 +250,7 @@ def _blocks(
     that packs least.
     """
     row_tiles, lane_tiles = -(-product.height // rows), -(-product.width // width)
-    batch = extent(product.batch)
+    batch = extent_of(product.batch)
     work = 2 * batch * product.height * product.width * product.depth
     wanted = min(wanted, max(1, work // UNIT))
     room = min(MOST_BLOCKS, target.caches[1]) // size

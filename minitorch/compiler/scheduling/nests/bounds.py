@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from ....dtypes import int8, uint8
 from ....ir import Node
 from ....primitives import Literal
 from ...loop_ir.expressions import Expression, Inside, Load
@@ -40,8 +39,6 @@ def known_bounds(node: Node, roots: Container[Node]) -> Bounds | None:
         >>> known_bounds(graph.outputs[0], ())
         (0, 127)
     """
-    if node.dtype not in (uint8, int8):
-        return None
     value = node.params.get("value")
     if isinstance(value, Literal):
         return _whole_bits(int(value.array.min()), int(value.array.max()), node) if value.array.size else None

@@ -11,22 +11,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ....dtypes import DType
+from ....dtypes import DType, int8, uint8
 from ....ir import Node
 from ....primitives import constant
 from ...fusion.cost_model import is_expensive
 from ...fusion.groups import Group, Member
 from ...fusion.roots import AGAIN, inlined, is_stored_already
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted
-from ...loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
-from ...loop_ir.loops import Buffer, Keep, Loop, LoopKernel, Nest, Reduce, Statement, Write
+from ...loop_ir.index import Index, Quotient, Remainder, Variable, extent_of, linear, unravelled, variable
+from ...loop_ir.loops import Bounds, Buffer, Keep, Loop, LoopKernel, Nest, Reduce, Statement, Write
 from ...loop_ir.lower import At, Lowering, Reader
 from ...target import Target
-from ..contractions.gemm import recognise
+from ..contractions import product_of
 from ..layout import Layout
-from .bounds import known_bounds
-from .split import split
-from .unroll import written_out
 
 MOST_SCRATCH = 1 << 20  # bytes of a scratch row: it should stay in a cache that no other core uses
 
@@ -139,7 +136,7 @@ class _Builder:
 
     def _keep(self, place: _Place) -> None:
         """Give a row that a later loop reads a scratch row, if it is worth one."""
-        length = math.prod(column.extent for column in place.columns)
+        length = extent_of(place.columns)
         node = place.member.node
         heavy = self.roots[node].startswith(AGAIN) or any(map(is_expensive, inlined(node, self.roots)))
         if place.slot < 0 and heavy and length * place.member.node.dtype.itemsize <= self.most_scratch:
@@ -250,6 +247,15 @@ def _is_affine(nest: Nest) -> bool:
     return True
 
 
+def _bounds(node: Node, roots: dict[Node, str]) -> Bounds | None:
+    """Return the least and the largest number of an array of bytes, where the type has others."""
+    if node.dtype not in (uint8, int8):
+        return None
+    from .bounds import known_bounds
+
+    return known_bounds(node, roots)
+
+
 def build_kernel(
     name: str, group: Group, roots: dict[Node, str], stored: set[Node], target: Target, cut_long: bool = True
 ) -> tuple[LoopKernel, list[Node]]:
@@ -269,23 +275,30 @@ def build_kernel(
     if nest.scratch and Layout(nest, target).scratch_bytes(nest) > MOST_SCRATCH:
         builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
         nest = builder.build()
-    if recognise(nest) is None and not group.tiles:
+    has_columns = any(loop.columns for loop in nest.loops)
+    if has_columns and not group.tiles and product_of(nest) is None:
+        from .unroll import written_out
+
         nest = written_out(nest)
     nodes = list(builder.buffers)
     # Of the stored values, not of the statements: a value without elements may have lost its statements.
     written = {builder.buffers[member.node] for member in group.members if member.node in stored}
-    cut = split(nest, len(nodes), target) if cut_long and not group.tiles else None
-    nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))
-    if cut is not None:
-        written.update(range(len(nodes), len(nodes) + len(cut.partials)))
-        nodes += cut.partials
+    nests, phases = (nest,), (0,)
+    if cut_long and has_columns and not group.tiles:
+        from .split import split
+
+        cut = split(nest, len(nodes), target)
+        if cut is not None:
+            nests, phases = (*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,)
+            written.update(range(len(nodes), len(nodes) + len(cut.partials)))
+            nodes += cut.partials
     described = tuple(
         Buffer(
             node.shape,
             node.dtype,
             number in written,
             node.primitive is constant and is_stored_already(node),
-            known_bounds(node, roots),
+            _bounds(node, roots),
         )
         for number, node in enumerate(nodes)
     )

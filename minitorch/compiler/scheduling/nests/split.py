@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from .... import dtypes
 from ....dtypes import DType
-from ....ir import Node, Primitive, Spec
-from ...loop_ir.expressions import Apply, Expression, Load, Total, moved, rewritten
-from ...loop_ir.index import NOWHERE, Index, Variable, linear, variable
+from ....ir import Node, Spec
+from ...loop_ir.expressions import Apply, Expression, Load, Total, computed_in, moved, rewritten
+from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, linear, variable
 from ...loop_ir.loops import Loop, Nest, Reduce, Write
 from ...target import Target
-from ..contractions.gemm import Contraction, extent, recognise
-from ..contractions.gemm_tiling import tiling
+from ..contractions import product_of
 from ..layout import Layout
+from . import PARTIAL
+
+if TYPE_CHECKING:
+    from ..contractions.gemm import Contraction
 
 PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 15  # elements that are worth a unit
@@ -27,14 +30,6 @@ LEAST_PRODUCT = 1 << 20  # multiplications that are
 PARTS, LEAST_SUM, LONG_SUMS = 8, 3 << 10, 8  # of a matrix product: how many, how long, and beside its height or width
 LEAST_ROWS = 128  # of a matrix that is read once, in a piece: for each row of partial results, as these cost too
 LONGEST = 1 << 12  # elements that one accumulator takes up
-
-
-def _in_no_graph() -> Spec:
-    raise TypeError("partial results are made inside kernels")
-
-
-# The primitive of a kernel's partial results, which are in memory for the time of a call, and in no graph.
-PARTIAL = Primitive("partial", "partial", _in_no_graph, lambda: None, doc="partial results of a reduction")
 
 
 @dataclass(frozen=True)
@@ -61,21 +56,23 @@ def split(nest: Nest, buffers: int, target: Target) -> Split | None:
     if not chunk:
         return None
     splitter = _Splitter(nest, sums, chunk, buffers)
-    specs = [Spec((splitter.count, splitter.height), wide(each)) for each in sums]
+    specs = [Spec((splitter.count, splitter.height), _wide(each)) for each in sums]
     return Split(splitter.parts(), splitter.whole(), tuple(Node(PARTIAL, (), {}, spec) for spec in specs))
 
 
 def _chunk(nest: Nest, target: Target) -> int:
     """Return how much of the outermost column variable goes into a part; 0 for all of it."""
     columns = nest.loops[0].columns
-    height, length = (math.prod(each.extent for each in some) for some in (nest.rows, columns))
+    height, length = (extent_of(some) for some in (nest.rows, columns))
     if not height * length:
         return 0
     layout = Layout(nest, target)
     if layout.in_order:
         return 0
-    product = recognise(nest)
+    product = product_of(nest)
     if product is not None:
+        from ..contractions.gemm_tiling import tiling
+
         cut = tiling(product, target)
         count = _pieces(product, cut.units, cut.streams, target)
     else:
@@ -93,7 +90,7 @@ def _chunk(nest: Nest, target: Target) -> int:
 def _pieces(product: Contraction, units: int, streams: bool, target: Target) -> int:
     """Return how many pieces a matrix product's sums are cut into, which otherwise has `units` units."""
     height, width, depth = product.height, product.width, product.depth
-    work = extent(product.batch) * height * width * depth
+    work = extent_of(product.batch) * height * width * depth
     if streams and units <= PARTS:  # in pieces, which are streams too, each thread reads rows from end to end
         is_large = depth * width * product.itemsize > PARTS * target.caches[1]
         return PARTS if is_large and depth >= PARTS * LEAST_ROWS * height else 1
@@ -102,10 +99,9 @@ def _pieces(product: Contraction, units: int, streams: bool, target: Target) -> 
     return min(PARTS // units, work // LEAST_PRODUCT, depth // LEAST_SUM)
 
 
-def wide(statement: Reduce) -> DType:
+def _wide(statement: Reduce) -> DType:
     """Return the type of partial results: of the accumulator in a register, as 16-bit floats are too coarse."""
-    dtype = statement.value.dtype
-    return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+    return computed_in(statement.value.dtype)
 
 
 class _Splitter:
@@ -134,7 +130,7 @@ class _Splitter:
         columns = ((Variable(self.first.name, length),) if length > 1 else ()) + tuple(self.inner)
         sums, stores = [], []
         for each, place in zip(self.sums, self.places, strict=True):
-            sums_in = wide(each)
+            sums_in = _wide(each)
             sums.append(Reduce(each.slot, each.reduction, _cast(rewritten(each.value, change, known), sums_in)))
             stores.append(Write(place, number * self.height + self.row, Total(sums_in, each.slot)))
         rows = (Variable("p", count), *self.nest.rows) if count > 1 else self.nest.rows
@@ -144,11 +140,11 @@ class _Splitter:
         """Return the sums of the partial results, and the loops that come after."""
         index = variable("p", self.count) * self.height + self.row
         sums = [
-            Reduce(each.slot, each.reduction, Load(wide(each), place, index))
+            Reduce(each.slot, each.reduction, Load(_wide(each), place, index))
             for each, place in zip(self.sums, self.places, strict=True)
         ]
         narrow = {
-            Total(each.value.dtype, each.slot): _cast(Total(wide(each), each.slot), each.value.dtype)
+            Total(each.value.dtype, each.slot): _cast(Total(_wide(each), each.slot), each.value.dtype)
             for each in self.sums
         }
         known: dict[Expression, Expression] = {}

@@ -7,7 +7,6 @@ it is an elementwise kernel like others: lanes run along the rows, and common su
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 
 from ...loop_ir.expressions import (
@@ -16,14 +15,14 @@ from ...loop_ir.expressions import (
     Load,
     Number,
     Total,
+    computed_in,
     converted,
     moved,
     rewritten,
 )
-from ...loop_ir.index import NOWHERE, Index, Variable
+from ...loop_ir.index import NOWHERE, Index, Variable, extent_of
 from ...loop_ir.loops import COMBINE, Loop, Nest, Reduce, Statement, Write, neutral
 from ...target import MOST_STEP
-from .split import wide
 
 MOST_COLUMNS = 25
 MOST_PARTS = 400  # of all expressions together
@@ -31,7 +30,7 @@ MOST_PARTS = 400  # of all expressions together
 
 def written_out(nest: Nest) -> Nest:
     """Write out a nest without columns, if they are few and its rows near in memory; else return it as it is."""
-    columns = max((math.prod(each.extent for each in loop.columns) for loop in nest.loops), default=1)
+    columns = max((extent_of(loop.columns) for loop in nest.loops), default=1)
     parts = sum(len(list(statement.value.all_parts)) for _, statement in nest.statements)
     if not 1 < columns <= MOST_COLUMNS or columns * parts > MOST_PARTS or nest.scratch or not nest.rows:
         return nest
@@ -64,7 +63,7 @@ def _indices(columns: tuple[Variable, ...]) -> Iterator[tuple[int, ...]]:
 
 def _combined(statement: Reduce, terms: Iterator[Expression]) -> Expression:
     """Return a reduction as arithmetic: its terms combined in order. 16-bit floats are rounded once, at the end."""
-    dtype, sums = statement.value.dtype, wide(statement)
+    dtype, sums = statement.value.dtype, computed_in(statement.value.dtype)
     start = neutral(statement.reduction, dtype)
     total: Expression = Number(sums, start, f"{sums.short} {start!r}")
     for term in terms:

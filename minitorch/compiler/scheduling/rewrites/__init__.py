@@ -11,27 +11,50 @@ rewrite applies to all of them that it can be meant for.
 
 from __future__ import annotations
 
-from ..analysis.finding import factors_of
-from ..prepacking import prepack
-from ..rewrite import Rewrite, refused, step
-from .arrays import in_registers, lift, overcompute, place
-from .gathering import gather
-from .grouping import group, pad_sum, regroup
-from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, unswitch, vectorise
-from .memory import align, prefetch, stream
-from .online import online
-from .packing import overlay, pack, transpose
-from .redundancy import factor_out, hoist, reuse, taken_apart
-from .skipping import skip
-from .staging import specialise, stage
-from .vectors import partition, peel, sink, split_reduction
+from typing import TYPE_CHECKING
+
+from ....packages import names_from
+
+if TYPE_CHECKING:
+    from ..prepacking import prepack
+    from ..rewrite import Rewrite, refused, step
+    from .arrays import in_registers, lift, overcompute, place
+    from .gathering import gather
+    from .grouping import group, pad_sum, regroup
+    from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, unswitch, vectorise
+    from .memory import align, prefetch, stream
+    from .one_pass import online
+    from .packing import overlay, pack, transpose
+    from .redundancy import factor_out, hoist, reuse
+    from .skipping import skip
+    from .staging import specialise, stage
+    from .vectors import partition, peel, sink, split_reduction
+
+_HOMES = {
+    "arrays": "in_registers lift overcompute place",
+    "gathering": "gather",
+    "grouping": "group pad_sum regroup",
+    "loops": "distribute fuse jam outline parallelise reorder split unroll unswitch vectorise",
+    "memory": "align prefetch stream",
+    "one_pass": "online",
+    "packing": "overlay pack transpose",
+    "redundancy": "factor_out hoist reuse",
+    "skipping": "skip",
+    "staging": "specialise stage",
+    "vectors": "partition peel sink split_reduction",
+}  # of each file, the rewrites; it is loaded for the first of them
+
+if not TYPE_CHECKING:
+    _PLACES = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names.split()}
+    _PLACES["prepack"] = f"{__name__[: -len('.rewrites')]}.prepacking"
+    _PLACES |= dict.fromkeys(("Rewrite", "refused", "step"), f"{__name__[: -len('s')]}")
+    __getattr__ = names_from(__name__, _PLACES)
 
 __all__ = [
     "Rewrite",
     "align",
     "distribute",
     "factor_out",
-    "factors_of",
     "fuse",
     "gather",
     "group",
@@ -63,7 +86,6 @@ __all__ = [
     "stage",
     "step",
     "stream",
-    "taken_apart",
     "transpose",
     "unroll",
     "unswitch",

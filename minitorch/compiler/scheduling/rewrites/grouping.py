@@ -14,7 +14,7 @@ from functools import reduce
 
 from ....dtypes import DType, as_dtype
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Number, chosen, converted
-from ...loop_ir.index import NOWHERE, Index, Variable, linear, unravelled, variable
+from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, linear, unravelled, variable
 from ...loop_ir.narrowing import narrowed
 from ...loop_ir.tree import (
     Accumulate,
@@ -31,7 +31,7 @@ from ...loop_ir.tree import (
     Store,
     substituted,
 )
-from ..analysis.finding import any_of, at_loop, extent, factors_of, nested_in
+from ..analysis.finding import any_of, at_loop, factors_of, nested_in
 from ..analysis.ranges import Range, of_type, value_range
 from ..analysis.stored import stored_ranges
 from ..rewrite import check_fresh, refused, step
@@ -174,7 +174,7 @@ def regroup(procedure: Procedure, name: str, lanes: int, read: tuple[str, ...], 
         variables = {loop.variable.name: loop.variable for loop in chain}
         if sorted(variables) != sorted(read) or len(body) != 1 or not isinstance(body[0], Store):
             raise refused(what, "the loops are perfectly nested around one store")
-        size = extent(variables.values())
+        size = extent_of(variables.values())
         if lanes < 1 or lanes & (lanes - 1) or size % lanes:
             raise refused(f"{what}: the block has {size} elements", "a block is some whole vectors")
         check_independent(variables.values(), body, what, sums=False, guards=guards)

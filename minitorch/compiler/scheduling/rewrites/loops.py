@@ -12,7 +12,7 @@ from itertools import groupby
 from math import gcd
 
 from ...loop_ir.expressions import ALWAYS, Inside, Number
-from ...loop_ir.index import Variable, unravelled, variable
+from ...loop_ir.index import Variable, extent_of, unravelled, variable
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -36,7 +36,6 @@ from ..analysis.dependences import Access, accesses_of, conflicts
 from ..analysis.finding import (
     any_of,
     at_loop,
-    extent,
     has_loop,
     names_of,
     nested_in,
@@ -102,7 +101,7 @@ def fuse(procedure: Procedure, name: str, *names: str) -> Procedure:
         variables = [inner.variable for inner in chain]
         if [one.name for one in variables] != [*own_names] or any(one.kind is not Kind.SERIAL for one in chain):
             raise refused(f"fuse({', '.join(map(repr, names))})", "loops that are fused have nothing between them")
-        own = Variable(name, extent(variables))
+        own = Variable(name, extent_of(variables))
         places = unravelled(variable(name, own.extent), tuple(one.extent for one in variables))
         for guard in guards:
             body = (If(guard, body),)

@@ -13,35 +13,16 @@ The blocks of columns pass by a block of rows in one of three ways.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load, Number, Position, computed_in, rewritten
 from ...loop_ir.loops import Nest
 from ...loop_ir.tree import Read
 from ...target import Target
+from .. import rewrites as R
 from ..contractions.attention import Attention, Output, Part, buffer_of, recognise
-from ..rewrites import (
-    Rewrite,
-    distribute,
-    factor_out,
-    gather,
-    hoist,
-    in_registers,
-    jam,
-    lift,
-    online,
-    overcompute,
-    overlay,
-    pack,
-    parallelise,
-    reorder,
-    reuse,
-    skip,
-    split,
-    transpose,
-    unroll,
-    vectorise,
-)
+from ..rewrite import Rewrite
+from . import NO_FACTS, Facts
 
 ROWS, COLUMNS = 64, 64  # of a block, at most
 LEAST_ROWS = 16  # of a block whose tiles are kept for all columns
@@ -50,15 +31,15 @@ LEAST_ROWS = 16  # of a block whose tiles are kept for all columns
 NUMBERS = 4
 
 
-def attention_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
+def attention_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
     """Return the rewrites for a nest with contractions that are not stored; None if it has none, or another form."""
     found = recognise(nest)
     return None if found is None else tuple(_Schedule(found, target).steps())
 
 
-def unskipped_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
+def unskipped_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
     """Return the same rewrites without `skip`, for nests in which only some totals could leave out blocks."""
-    found = attention_schedule(nest, target, past_caches) or ()
+    found = attention_schedule(nest, target) or ()
     rest = tuple(each for each in found if each.name != "skip")
     return rest if len(rest) < len(found) else None
 
@@ -118,55 +99,55 @@ class _Schedule:
         yield from self.packed()
         yield from self.in_tiles()
         if self.outermost:
-            yield parallelise(*self.outermost)
+            yield R.parallelise(*self.outermost)
 
     def by_rows(self) -> Iterator[Rewrite]:
         """Yield the steps for single rows: columns in blocks, and a sum for every lane of an output."""
         at = self.at
-        yield split(at.row.name, self.rows, "rows", "r")
+        yield R.split(at.row.name, self.rows, "rows", "r")
         for each in at.totals:
-            yield split(f"{each.column.name}@{each.name}", self.width, "block", "j")
+            yield R.split(f"{each.column.name}@{each.name}", self.width, "block", "j")
         lanes = {each.around[0]: each for each in at.outputs}
         for each in lanes.values():
             e, ei, lane = self.names[each.lane.extent]
-            yield split(f"{each.lane.name}@{each.name}", self._beside(each.lane.extent) * self.lanes, e, "tile_lanes")
-            yield split("tile_lanes", self.lanes, ei, lane)
+            yield R.split(f"{each.lane.name}@{each.name}", self._beside(each.lane.extent) * self.lanes, e, "tile_lanes")
+            yield R.split("tile_lanes", self.lanes, ei, lane)
         for each in at.outputs:
-            yield lift(each.name, *self.names[each.lane.extent])
+            yield R.lift(each.name, *self.names[each.lane.extent])
         for names in self.names.values():
-            yield distribute(*names)
-            yield reorder("block", "j", *names)
-            yield hoist(*names)
+            yield R.distribute(*names)
+            yield R.reorder("block", "j", *names)
+            yield R.hoist(*names)
         for each in at.totals:
             if each.has_factors:
-                yield factor_out(each.name, "block" if self.several else "j")
+                yield R.factor_out(each.name, "block" if self.several else "j")
 
     def by_columns(self) -> Iterator[Rewrite]:
         """Yield the steps that compute tiles of columns, and so the weights they become, once, in arrays."""
         at = self.at
         if self.several and any(_compares_positions(part) for each in at.totals for part in each.sum.value.all_parts):
-            yield skip("block", "r")
+            yield R.skip("block", "r")
         if self.several and not self.kept:
             if self.maximum is not None:
-                yield online("block", self.maximum.name)
+                yield R.online("block", self.maximum.name)
             elif len(at.totals) > 1:
-                yield gather("block", *(each.name for each in at.totals))
+                yield R.gather("block", *(each.name for each in at.totals))
         for name in at.same:
-            yield lift(name, *self.order)
-        yield distribute(*self.order)
+            yield R.lift(name, *self.order)
+        yield R.distribute(*self.order)
         for name, first in at.same.items():
             if name != first:
-                yield reuse(name, first)
+                yield R.reuse(name, first)
         self.scores = at.tiles[0].name
         if self.maximum is not None and not isinstance(self.maximum.sum.value, Read):
             self.scores = "scores"
-            yield pack(at.tiles[0].name, "scores", self.home, *self.order, prefix=False)
+            yield R.pack(at.tiles[0].name, "scores", self.home, *self.order, prefix=False)
         self.weights = dict[str, str]()  # of each output
         common = at.exponential
         if common is not None:
             sum_, value = common
             (name, *_), known = at.tiles_of(value), at.canonical(sum_, value)
-            yield pack(
+            yield R.pack(
                 self.scores if name == at.tiles[0].name else name, "weights", self.home, *self.order, prefix=False
             )
             for each in at.outputs:
@@ -177,7 +158,7 @@ class _Schedule:
                 continue
             self.weights[each.name] = f"weights{number or ''}"
             where = self._block(each.name) if self.kept else self.home
-            yield pack(None, self.weights[each.name], where, "j", prefix=False, of=each.name)
+            yield R.pack(None, self.weights[each.name], where, "j", prefix=False, of=each.name)
         if self.kept:
             yield from self._gathered()
 
@@ -200,7 +181,7 @@ class _Schedule:
             weights = ["weights"] if common is not None and common[0] in group else []
             arrays = [*tiles, *staged, *weights, *names]
             if len(arrays) > 1:
-                yield gather("block", *arrays)
+                yield R.gather("block", *arrays)
 
     def _all_weights(self) -> list[str]:
         """Return the arrays of weights, the common one first."""
@@ -225,7 +206,7 @@ class _Schedule:
         weights = self._all_weights()
         near = [*own, *weights]
         for each in at.totals:
-            yield lift(each.name, "r")
+            yield R.lift(each.name, "r")
         self.corrections = (
             [f"{self.maximum.name}_{name}" for name in ("before", "shift", "factor")]
             if (self.maximum is not None and self.several and not self.kept)
@@ -234,14 +215,14 @@ class _Schedule:
         outer = [*own, *weights[: at.exponential is not None]] if self.kept else [] if self.several else near
         inner = [*self.corrections, *(name for name in near if name not in outer)]
         for name in outer:
-            yield lift(name, "r", beside=True)
-        yield distribute("r")
+            yield R.lift(name, "r", beside=True)
+        yield R.distribute("r")
         if self.several:
-            yield reorder("block", "r")
+            yield R.reorder("block", "r")
             for name in inner:
-                yield lift(name, "r", beside=True)
+                yield R.lift(name, "r", beside=True)
             if inner or self.kept:
-                yield distribute("r")
+                yield R.distribute("r")
 
     def packed(self) -> Iterator[Rewrite]:
         """Yield the steps that pack operands in the order of their use."""
@@ -249,19 +230,19 @@ class _Schedule:
         self.vectorised, self.turned = ["w"], list[tuple[str, str]]()
         for number, tile in enumerate(at.tiles):
             depth, into = tile.column.name, f"across{number or ''}"
-            yield pack(buffer_of(tile.across), into, self.beginning, depth, "r")
+            yield R.pack(buffer_of(tile.across), into, self.beginning, depth, "r")
             loads = [part for part in tile.across.all_parts if isinstance(part, Load)]
             if any(abs(part.index.coefficient(tile.column)) == 1 for part in loads):
-                yield split(f"{into}_r", self.lanes, f"{into}_rt", f"{into}_l")
-                yield split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_ki")
-                yield reorder(f"{into}_rt", f"{into}_kt", f"{into}_ki", f"{into}_l")
-                yield transpose(f"{into}_ki", f"{into}_l", f"{into}_square")
+                yield R.split(f"{into}_r", self.lanes, f"{into}_rt", f"{into}_l")
+                yield R.split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_ki")
+                yield R.reorder(f"{into}_rt", f"{into}_kt", f"{into}_ki", f"{into}_l")
+                yield R.transpose(f"{into}_ki", f"{into}_l", f"{into}_square")
             else:
-                yield split(f"{into}_r", self.lanes, f"{into}_rt", "w")
+                yield R.split(f"{into}_r", self.lanes, f"{into}_rt", "w")
             if not _is_in_place(tile.down):
                 into = f"down{number or ''}"
-                yield pack(buffer_of(tile.down), into, self._block(tile.name), "j", depth)
-                yield split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_l")
+                yield R.pack(buffer_of(tile.down), into, self._block(tile.name), "j", depth)
+                yield R.split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_l")
                 self.vectorised.append(f"{into}_l")
         packed = set()  # matrices that two outputs read in one order are packed once
         for number, each in enumerate(at.outputs):
@@ -274,7 +255,7 @@ class _Schedule:
                 continue
             if not (_is_in_place(each.other) and whole and dense):
                 packed.add((buffer_of(each.other), order))
-                yield pack(buffer_of(each.other), into, self._block(each.name), "j", *names)
+                yield R.pack(buffer_of(each.other), into, self._block(each.name), "j", *names)
                 self.vectorised.append(f"{into}_{names[2]}")
 
     def in_tiles(self) -> Iterator[Rewrite]:
@@ -283,48 +264,48 @@ class _Schedule:
         tiles, outputs = [each.name for each in at.tiles], [each.name for each in at.outputs]
         numbers = [*(each.name for each in at.numbers), *self.corrections]
         staged = ["scores"] if self.scores == "scores" else []
-        yield split(f"r@{','.join([*staged, *weights])}", self.lanes, "u", "w")
-        yield split(f"r@{','.join([*tiles, *numbers, *at.stored])}", self.lanes, "v", "w")
-        yield split(f"r@{','.join(outputs)}", NUMBERS, "ro", "ri")
-        yield split(f"j@{','.join(tiles)}", self.columns, "jo", "ji")
+        yield R.split(f"r@{','.join([*staged, *weights])}", self.lanes, "u", "w")
+        yield R.split(f"r@{','.join([*tiles, *numbers, *at.stored])}", self.lanes, "v", "w")
+        yield R.split(f"r@{','.join(outputs)}", NUMBERS, "ro", "ri")
+        yield R.split(f"j@{','.join(tiles)}", self.columns, "jo", "ji")
         vector = "vi" if self.across < self.vectors else "v"
         if self.across < self.vectors:
-            yield split(f"v@{','.join(tiles)}", self.across, "vo", "vi")
+            yield R.split(f"v@{','.join(tiles)}", self.across, "vo", "vi")
         parts = ["v", "vi", "w", "ji", "ri", *(name for names in self.names.values() for name in names)]
         arrays = [*tiles, *numbers, *staged, *weights, *outputs]
-        yield overcompute(*arrays, tiles=tuple(parts))
+        yield R.overcompute(*arrays, tiles=tuple(parts))
         inner = ("ji", vector, "w")
-        yield reorder("jo", "vo", *inner)
+        yield R.reorder("jo", "vo", *inner)
         for depth in dict.fromkeys(each.column.name for each in at.tiles):
-            yield reorder(depth, *inner)
+            yield R.reorder(depth, *inner)
         for name in tiles:
             if self.width > self.columns:
-                yield gather("jo", name)
-        yield jam("vo")
-        yield reorder("j", "v", "w")
-        yield reorder("u", "j", "w")
+                yield R.gather("jo", name)
+        yield R.jam("vo")
+        yield R.reorder("j", "v", "w")
+        yield R.reorder("u", "j", "w")
         if len(weights) > 1 and not at.numbers:
-            yield gather("u" if self.vectors > 1 else "j", *weights)
-            yield jam("j", "w")
+            yield R.gather("u" if self.vectors > 1 else "j", *weights)
+            yield R.jam("j", "w")
         for e, ei, lane in self.names.values():
-            yield reorder("ro", e, "ri", ei, lane)
-            yield reorder("j", "ri", ei, lane)
+            yield R.reorder("ro", e, "ri", ei, lane)
+            yield R.reorder("j", "ri", ei, lane)
         for e, *_ in self.names.values():
-            yield jam("ro", e)
+            yield R.jam("ro", e)
         for name in ("v", "vi", "ji", "ri", *(names[1] for names in self.names.values())):
-            yield unroll(name)
+            yield R.unroll(name)
         for name in (*self.vectorised, *(names[2] for names in self.names.values())):
-            yield vectorise(name)
+            yield R.vectorise(name)
         if staged and self.maximum is not None and self._is_last((self.maximum, self.maximum.term)):
-            yield overlay("scores", tiles[0])
+            yield R.overlay("scores", tiles[0])
         if self._is_last(at.exponential):
-            yield overlay("weights", tiles[0])
+            yield R.overlay("weights", tiles[0])
         for tile in at.tiles:
-            yield in_registers(tile.name, tile.column.name, f"{tile.name}_tile")
+            yield R.in_registers(tile.name, tile.column.name, f"{tile.name}_tile")
         for name in outputs:
-            yield in_registers(name, f"j@{name}", f"{name}_tile")
+            yield R.in_registers(name, f"j@{name}", f"{name}_tile")
         for each in at.numbers:
-            yield in_registers(each.name, f"j@{each.name}", f"{each.name}_tile")
+            yield R.in_registers(each.name, f"j@{each.name}", f"{each.name}_tile")
 
 
 def _is_in_place(value: Expression) -> bool:

@@ -7,45 +7,52 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import repeat
+from operator import attrgetter
 
 from ....errors import ScheduleError, ScheduleWarning
 from ....ir import warn_user
+from ....packages import load
 from ...loop_ir.loops import Buffer, LoopKernel, Nest
 from ...loop_ir.origins import at_origin
 from ...loop_ir.tree import Procedure, parallel, procedure
 from ...loop_ir.wellformed import broken
 from ...target import Target
-from ..prepacking import prepacked
-from ..rewrites import Rewrite, parallelise, prepack
+from ..rewrite import Rewrite
+from ..rewrites import parallelise
 from ..streaming import streamed
-from .attention import attention_schedule, unskipped_schedule
-from .decoded import decoded_schedule
-from .dots import dot_schedule
-from .few_rows import few_rows_schedule
-from .products import product_schedule
+from . import Facts
 from .rows import row_schedule
 
 Schedule = tuple[Rewrite, ...]
 Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own schedules, by nest and its buffers
+Row = Callable[[Nest, Target, Facts], Schedule | None]
 
-# The first that knows a nest, and is legal for it, gives its schedule; of (nest, target, past_caches).
-SCHEDULES: tuple[Callable[..., Schedule | None], ...] = (
-    attention_schedule,
-    unskipped_schedule,
-    few_rows_schedule,
-    product_schedule,
-    dot_schedule,
-    decoded_schedule,
+
+def _later(place: str, may_fit: Callable[[Nest], object]) -> Row:
+    """Return a function ``module:name`` of this folder, which is loaded for the first nest that it may fit."""
+    module, _, name = place.partition(":")
+
+    def schedule(nest: Nest, target: Target, facts: Facts) -> Schedule | None:
+        if not may_fit(nest):
+            return None
+        found: Schedule | None = getattr(load(f"{__package__}.{module}"), name)(nest, target, facts)
+        return found
+
+    return schedule
+
+
+HAS_SUMS, HAS_TOTAL = attrgetter("has_sums"), attrgetter("total")
+
+# The first that knows a nest, and is legal for it, gives its schedule.
+SCHEDULES: tuple[Row, ...] = (
+    _later("attention:attention_schedule", HAS_SUMS),
+    _later("attention:unskipped_schedule", HAS_SUMS),
+    _later("few_rows:few_rows_schedule", HAS_TOTAL),
+    _later("products:product_schedule", HAS_TOTAL),
+    _later("dots:dot_schedule", HAS_TOTAL),
+    _later("decoded:decoded_schedule", HAS_TOTAL),
     row_schedule,
 )
-
-
-# Facts about a nest's arguments that some of them take: which are constant, and what numbers they hold.
-KNOWING: dict[Callable[..., Schedule | None], tuple[str, ...]] = {
-    few_rows_schedule: ("constants",),
-    product_schedule: ("constants", "bounds"),
-    dot_schedule: ("bounds",),
-}
 
 
 @dataclass(frozen=True)
@@ -125,16 +132,14 @@ def _first_legal(
 ) -> tuple[Schedule, Procedure]:
     """Return the engine's first legal schedule, and its loops; add the reasons against those before it."""
     if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else they have no order
-        known = {
-            "constants": frozenset(number for number, buffer in enumerate(buffers) if buffer.constant),
-            "bounds": tuple((number, each.bounds) for number, each in enumerate(buffers) if each.bounds is not None),
-        }
+        constants = frozenset(number for number, buffer in enumerate(buffers) if buffer.constant)
+        bounds = tuple((number, each.bounds) for number, each in enumerate(buffers) if each.bounds is not None)
+        facts = Facts(past_caches, constants, bounds)
         for schedule in SCHEDULES:
-            options = {name: known[name] for name in KNOWING.get(schedule, ()) if known[name]}
-            proposal = schedule(nest, target, past_caches, **options)
+            proposal = schedule(nest, target, facts)
             found = None if proposal is None else _legal(nest, buffers, proposal, reasons)
             if proposal is not None and found is not None:
-                return _prepacked(proposal, found) if known["constants"] else (proposal, found)
+                return _prepacked(proposal, found) if constants else (proposal, found)
     plain = (parallelise(*(row.name for row in nest.rows)),)
     found = _legal(nest, buffers, plain, [])
     return ((), procedure(nest, buffers)) if found is None else (plain, found)
@@ -155,6 +160,8 @@ def _legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule, reasons:
 
 def _prepacked(schedule: Schedule, found: Procedure) -> tuple[Schedule, Procedure]:
     """Return a schedule that packs constants once, when the program is loaded, instead of in every call."""
+    from ..prepacking import prepack, prepacked
+
     packs = [str(each.arguments()["into"]) for each in schedule if each.name == "pack"]
     names, found = prepacked(found, packs)
     return (*schedule, *map(prepack, names)), found

@@ -11,47 +11,34 @@ overflowing the sum of a group where the scaled terms do not.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator
 from functools import partial
 
 from ...loop_ir.expressions import Apply, Expression, Number
-from ...loop_ir.index import Variable
-from ...loop_ir.loops import Nest, Reduce, Write
+from ...loop_ir.index import Variable, extent_of
+from ...loop_ir.loops import Nest
 from ...target import Target
-from ..contractions.gemm import recognise
+from .. import rewrites as R
+from ..contractions import product_of
 from ..layout import Layout
-from ..rewrites import (
-    Rewrite,
-    factor_out,
-    parallelise,
-    place,
-    split,
-    split_reduction,
-    unroll,
-    vectorise,
-)
+from ..rewrite import Rewrite
 from ..rewrites.redundancy import taken_apart
+from . import NO_FACTS, Facts
 
 MOST_UNROLLED = 16  # vectors of a group that are written out; raising it takes compile time
 
 
-def decoded_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
+def decoded_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
     """Return the rewrites for a nest that sums products with scaled groups of integers; None for another one."""
-    if nest.has_sums or nest.scratch or past_caches or len(nest.loops) != 2 or recognise(nest) is not None:
-        return None
-    sums, rest = nest.loops
-    total = sums.statements[0] if len(sums.statements) == 1 else None
-    if not sums.columns or rest.columns or not isinstance(total, Reduce) or not total.factors:
+    total, columns = nest.total, nest.loops[0].columns
+    if total is None or not total.factors or nest.has_sums or facts.past_caches or product_of(nest) is not None:
         return None
     layout = Layout(nest, target)
-    if layout.across_rows or not all(isinstance(each, Write) for each in rest.statements):
+    if layout.across_rows or not any(_is_decoded(part) for part in total.value.all_parts):
         return None
-    if not any(_is_decoded(part) for part in total.value.all_parts):
-        return None
-    lanes, (*_, last) = layout.lanes, sums.columns
-    group = _group(total.value, sums.columns)
-    if lanes < 2 or last.extent % lanes or not group or math.prod(each.extent for each in group) == lanes:
+    lanes, (*_, last) = layout.lanes, columns
+    group = _group(total.value, columns)
+    if lanes < 2 or last.extent % lanes or not group or extent_of(group) == lanes:
         return None  # a group of one vector has a term in each lane, and no sum to apply its scale to
     return tuple(_steps(nest, f"total{total.slot}", group, lanes))
 
@@ -79,16 +66,16 @@ def _group(term: Expression, columns: tuple[Variable, ...]) -> tuple[Variable, .
 
 def _steps(nest: Nest, total: str, group: tuple[Variable, ...], lanes: int) -> Iterator[Rewrite]:
     *outer, last = group
-    vectors = math.prod(each.extent for each in outer) * last.extent // lanes
+    vectors = extent_of(outer) * last.extent // lanes
     around = outer[0].name if outer else "v" if last.extent > lanes else "l"
-    yield split(last.name, lanes, "v", "l")
-    yield split_reduction(total, "l", f"{total}_group", around)
-    yield factor_out(f"{total}_group", around)
-    yield split_reduction(total, "l", f"{total}_lanes")
+    yield R.split(last.name, lanes, "v", "l")
+    yield R.split_reduction(total, "l", f"{total}_group", around)
+    yield R.factor_out(f"{total}_group", around)
+    yield R.split_reduction(total, "l", f"{total}_lanes")
     if vectors <= MOST_UNROLLED:
-        yield unroll("v")
+        yield R.unroll("v")
         for each in outer:
-            yield unroll(each.name)
-    yield vectorise("l")
-    yield parallelise(*(row.name for row in nest.rows))
-    yield place("registers", total, f"{total}_lanes", f"{total}_group")
+            yield R.unroll(each.name)
+    yield R.vectorise("l")
+    yield R.parallelise(*(row.name for row in nest.rows))
+    yield R.place("registers", total, f"{total}_lanes", f"{total}_group")

@@ -6,39 +6,29 @@ multiply. Lanes run along k, each with a group of terms (see `contractions.group
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from ...loop_ir.expressions import Apply, Expression, Load
 from ...loop_ir.index import Variable
-from ...loop_ir.loops import Bounds, Nest, Reduce, Write
+from ...loop_ir.loops import Nest
 from ...target import Target
-from ..contractions.gemm import recognise
+from .. import rewrites as R
+from ..contractions import product_of
 from ..contractions.groups import LARGEST, group_size, paired
-from ..rewrites import Rewrite, group, parallelise, place, split, split_reduction, unroll, unswitch, vectorise
+from ..rewrite import Rewrite
+from . import NO_FACTS, Facts
 
 COPIES = 4  # vectors of sums, so that one need not wait for the addition before
 
 
-def dot_schedule(
-    nest: Nest, target: Target, past_caches: Collection[int] = (), bounds: tuple[tuple[int, Bounds], ...] = ()
-) -> tuple[Rewrite, ...] | None:
-    """Return the rewrites for a nest that sums products of small integers along memory; None for another one.
-
-    Args:
-        nest: the loop nest.
-        target: the machine that it is made for.
-        past_caches: the arguments that it writes past the caches.
-        bounds: the least and the largest number of arguments, where they are known.
-    """
-    if nest.has_sums or nest.scratch or past_caches or len(nest.loops) != 2 or recognise(nest) is not None:
+def dot_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
+    """Return the rewrites for a nest that sums products of small integers along memory; None for another one."""
+    total, columns = nest.total, nest.loops[0].columns
+    if total is None or total.reduction != "reduce_sum" or len(columns) != 1:
         return None
-    sums, rest = nest.loops
-    total = sums.statements[0] if len(sums.statements) == 1 else None
-    if len(sums.columns) != 1 or rest.columns or not isinstance(total, Reduce) or total.reduction != "reduce_sum":
+    if nest.has_sums or facts.past_caches or product_of(nest) is not None:
         return None
-    if not all(isinstance(each, Write) for each in rest.statements):
-        return None
-    (k,) = sums.columns
+    (k,) = columns
     value, lanes = total.value, target.lanes(4)
     if (
         not isinstance(value, Apply)
@@ -48,7 +38,7 @@ def dot_schedule(
         return None
     left, right = value.parts()
     size = group_size(value.dtype, left, right, target, lanes)
-    in_pairs = size == 2 and _is_whole(k, LARGEST, lanes) and paired(left, right, dict(bounds), target, lanes)
+    in_pairs = size == 2 and _is_whole(k, LARGEST, lanes) and paired(left, right, dict(facts.bounds), target, lanes)
     if in_pairs:
         size = LARGEST
     if size < 2 or not _is_whole(k, size, lanes):
@@ -74,19 +64,19 @@ def _is_along(factor: Expression, k: Variable) -> bool:
 def _steps(nest: Nest, total: str, k: Variable, size: int, lanes: int, pairs: dict[str, str]) -> Iterator[Rewrite]:
     whole, rest = divmod(k.extent, lanes * size)
     arrays = [total, f"{total}_lanes"]
-    yield split(k.name, lanes * size, "v", "lanes", cut="lanes")
-    yield split("lanes", size, "l", "g")
+    yield R.split(k.name, lanes * size, "v", "lanes", cut="lanes")
+    yield R.split("lanes", size, "l", "g")
     if rest:
-        yield unswitch("g")
-    yield split_reduction(total, "l", f"{total}_lanes")
-    yield group("g", **pairs)
+        yield R.unswitch("g")
+    yield R.split_reduction(total, "l", f"{total}_lanes")
+    yield R.group("g", **pairs)
     copies = min(COPIES, whole)
     if copies > 1:
         arrays.append(f"{total}_copies")
-        yield split("v", copies, "o", "u", cut="v")
+        yield R.split("v", copies, "o", "u", cut="v")
         around = "o" if whole >= 2 * copies else "u"
-        yield split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
-        yield unroll("u")
-    yield vectorise("l")
-    yield parallelise(*(row.name for row in nest.rows))
-    yield place("registers", *arrays)
+        yield R.split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
+        yield R.unroll("u")
+    yield R.vectorise("l")
+    yield R.parallelise(*(row.name for row in nest.rows))
+    yield R.place("registers", *arrays)

@@ -7,27 +7,18 @@ all rows, whose sums stay in registers, and is not read again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load
 from ...loop_ir.index import Variable
 from ...loop_ir.loops import Nest
 from ...target import Target
-from ..contractions.gemm import RESIDENT, Contraction, Operand, recognise
+from .. import rewrites as R
+from ..contractions import product_of
+from ..contractions.gemm import RESIDENT, Contraction, Operand
 from ..contractions.groups import group_size
-from ..rewrites import (
-    Rewrite,
-    distribute,
-    group,
-    lift,
-    parallelise,
-    place,
-    reorder,
-    split,
-    split_reduction,
-    unroll,
-    vectorise,
-)
+from ..rewrite import Rewrite
+from . import NO_FACTS, Facts
 
 # How many rows are few: more use a packed number so often that packing pays. Eight rows of 2048 integers took up to 1.5
 # times as long as packed ones, eight rows of floats 1.8 times, and four rows of floats as long.
@@ -35,19 +26,10 @@ MOST_ROWS = {"int": 4, "float": 2}
 SUMS = 8  # vectors of sums that keep the multiply-add units busy
 
 
-def few_rows_schedule(
-    nest: Nest, target: Target, past_caches: Collection[int] = (), constants: frozenset[int] = frozenset()
-) -> tuple[Rewrite, ...] | None:
-    """Return the rewrites for a nest that multiplies a few rows with a matrix along memory; None for another one.
-
-    Args:
-        nest: the loop nest.
-        target: the machine that it is made for.
-        past_caches: the arguments that it writes past the caches.
-        constants: the arguments that are the same in all calls.
-    """
-    product = recognise(nest, constants)
-    if product is None or product.batch or past_caches:
+def few_rows_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
+    """Return the rewrites for a nest that multiplies a few rows with a matrix along memory; None for another one."""
+    product = product_of(nest, facts.constants)
+    if product is None or product.batch or facts.past_caches:
         return None
     sides = sorted((product.left, product.right), key=lambda side: sum(each.extent for each in side.across))
     rows, matrix = sides
@@ -93,22 +75,22 @@ def _steps(
     abreast = max(each for each in (1, 2, 4) if each * row.extent <= SUMS and column.extent % each == 0)
     both = ["c", row.name] if abreast > 1 else [row.name]
     if abreast > 1:
-        yield split(column.name, abreast, "jt", "c")
-    yield reorder("jt" if abreast > 1 else column.name, *both)
+        yield R.split(column.name, abreast, "jt", "c")
+    yield R.reorder("jt" if abreast > 1 else column.name, *both)
     if size > 1:
-        yield split(k.name, lanes * size, "v", "lanes")
-        yield split("lanes", size, "l", "g")
+        yield R.split(k.name, lanes * size, "v", "lanes")
+        yield R.split("lanes", size, "l", "g")
     else:
-        yield split(k.name, lanes, "v", "l")
-    yield split_reduction(total, "l", partial)
+        yield R.split(k.name, lanes, "v", "l")
+    yield R.split_reduction(total, "l", partial)
     if size > 1:
-        yield group("g")
-    yield lift(total, *both)
-    yield lift(partial, *both)
-    yield distribute(*both)
-    yield reorder("v", *both, "l")
+        yield R.group("g")
+    yield R.lift(total, *both)
+    yield R.lift(partial, *both)
+    yield R.distribute(*both)
+    yield R.reorder("v", *both, "l")
     for each in both:
-        yield unroll(each)
-    yield vectorise("l")
-    yield parallelise("jt" if abreast > 1 else column.name)
-    yield place("registers", total, partial)
+        yield R.unroll(each)
+    yield R.vectorise("l")
+    yield R.parallelise("jt" if abreast > 1 else column.name)
+    yield R.place("registers", total, partial)

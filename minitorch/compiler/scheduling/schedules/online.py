@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from ....dtypes import float32, float64
 from ...loop_ir.expressions import Apply, Expression, Load, Total
 from ...loop_ir.loops import Loop, Nest, Reduce
+from .. import rewrites as R
 from ..layout import Layout
-from ..rewrites import Rewrite, online, partition, split
+from ..rewrite import Rewrite
 
 # Bytes of a row that are read twice, the second time from a cache. Raising it spares corrections of the sums and
 # reductions across lanes, one a block: 3 % of a logsumexp at 16 KB. Beyond the first cache the second pass slows down.
@@ -77,11 +78,11 @@ def online_steps(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     wanted, size = pairs(nest, layout), block(layout)
     inner = [part for part in innermost(nest, ()) if {part.number, part.number - 1} & {*wanted}]
     for part in reversed(inner):
-        yield split(part.name, size, "block", "c")
+        yield R.split(part.name, size, "block", "c")
     for number in wanted:
-        yield online("block", *(f"total{at.slot}" for at in nest.loops[number].statements if isinstance(at, Reduce)))
+        yield R.online("block", *(f"total{at.slot}" for at in nest.loops[number].statements if isinstance(at, Reduce)))
     if any(part.extent % size for part in inner):
-        yield partition("block", "c", "rest")
+        yield R.partition("block", "c", "rest")
 
 
 def online_arrays(nest: Nest, layout: Layout) -> list[str]:

@@ -5,68 +5,37 @@ Sizes of tiles and blocks come from `gemm_tiling`, which explains them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ...loop_ir.expressions import Expression, Load, looked_up
-from ...loop_ir.index import Variable
-from ...loop_ir.loops import Bounds, Nest
+from ...loop_ir.index import Variable, extent_of
+from ...loop_ir.loops import Nest
 from ...loop_ir.wellformed import LANES
 from ...target import Target
-from ..contractions.gemm import Contraction, Operand, extent, recognise
+from .. import rewrites as R
+from ..contractions import product_of
+from ..contractions.gemm import Contraction, Operand
 from ..contractions.gemm_tiling import Tiling, tiling
 from ..contractions.groups import whole_groups
-from ..rewrites import (
-    Rewrite,
-    distribute,
-    fuse,
-    group,
-    in_registers,
-    lift,
-    outline,
-    overcompute,
-    pack,
-    pad_sum,
-    parallelise,
-    reorder,
-    specialise,
-    split,
-    transpose,
-    unroll,
-    unswitch,
-    vectorise,
-)
-from .dimensions import apart, decides, in_order
-from .groups import left_in_groups, right_in_groups
+from ..rewrite import Rewrite
+from . import NO_FACTS, Facts
+from .groups import apart, decides, in_order, left_in_groups, right_in_groups
 
 MOST_UNROLLED = 4  # vectors of a row whose masks are known beforehand; more take longer to compile
 
 
-def product_schedule(
-    nest: Nest,
-    target: Target,
-    past_caches: Collection[int] = (),
-    constants: frozenset[int] = frozenset(),
-    bounds: tuple[tuple[int, Bounds], ...] = (),
-) -> tuple[Rewrite, ...] | None:
-    """Return the rewrites for a nest that is a matrix product; None for another one.
-
-    Args:
-        nest: the loop nest.
-        target: the machine that it is made for.
-        past_caches: the arguments that it writes past the caches.
-        constants: the arguments that are the same in all calls.
-        bounds: the least and the largest number of arguments, where they are known.
-    """
-    product = recognise(nest, constants)
+def product_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
+    """Return the rewrites for a nest that is a matrix product; None for another one."""
+    product = product_of(nest, facts.constants)
     if product is None:
         return None
-    product = replace(product, bounds=bounds)
+    product = replace(product, bounds=facts.bounds)
     whole = whole_groups(product)
     cut = tiling(whole, target)
     if cut.groups is None or whole is product:
         return tuple(_steps(product, tiling(product, target)))
-    return reorder(*(each.name for each in whole.ks)), *_steps(whole, cut)
+    return R.reorder(*(each.name for each in whole.ks)), *_steps(whole, cut)
 
 
 def _narrows(product: Contraction, cut: Tiling) -> bool:
@@ -96,35 +65,35 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     total, left, right = f"total{product.total.slot}", product.left, product.right
     batch = [each.name for each in product.batch]
     if len(product.rows) > 1 or len(product.lanes) > 1:
-        yield reorder(*batch, *(each.name for each in (*product.rows, *product.lanes)))
+        yield R.reorder(*batch, *(each.name for each in (*product.rows, *product.lanes)))
     for name, variables in (("i", product.rows), ("j", product.lanes), ("kk", product.ks)):
         if len(variables) > 1:
-            yield fuse(name, *(each.name for each in variables))
+            yield R.fuse(name, *(each.name for each in variables))
     if product.rows:
-        yield split(product.rows[0].name if len(product.rows) == 1 else "i", cut.block_rows, "ib", "rows")
-        yield split("rows", cut.rows, "it", "r")
-    yield split(product.lanes[0].name if len(product.lanes) == 1 else "j", cut.block_lanes, "jb", "lanes")
-    yield split("lanes", cut.width, "jt", "tile_lanes")
-    yield split("tile_lanes", cut.lanes, "v", "l")
+        yield R.split(product.rows[0].name if len(product.rows) == 1 else "i", cut.block_rows, "ib", "rows")
+        yield R.split("rows", cut.rows, "it", "r")
+    yield R.split(product.lanes[0].name if len(product.lanes) == 1 else "j", cut.block_lanes, "jb", "lanes")
+    yield R.split("lanes", cut.width, "jt", "tile_lanes")
+    yield R.split("tile_lanes", cut.lanes, "v", "l")
     ks = product.ks[0].name if len(product.ks) == 1 else "kk"
     groups = [] if cut.groups is None else ["g"]
     if cut.groups is not None:
         if product.depth % cut.groups.size:
-            yield pad_sum(ks, cut.groups.size)
-        yield split(ks, cut.groups.size, "kg", "g")
+            yield R.pad_sum(ks, cut.groups.size)
+        yield R.split(ks, cut.groups.size, "kg", "g")
         ks = "kg"
-    yield split(ks, cut.steps, "kb", "k")
+    yield R.split(ks, cut.steps, "kb", "k")
     units = [*batch, "ib", "jb"]
     # Where a tile ends with a row, a masked store reaches into the next row, and a load there would wait
     # for it. So whole vectors of all rows of the tile go first.
     is_ragged = product.width % cut.lanes != 0 and cut.vectors > 1
     by_vectors = len(product.lanes) > 1 or (is_ragged and product.width < cut.width)
-    yield reorder(*units, "jt", "it", *(("v", "r") if by_vectors else ("r", "v")), "l")
+    yield R.reorder(*units, "jt", "it", *(("v", "r") if by_vectors else ("r", "v")), "l")
     in_blocks = cut.block_k < product.depth
     inner = ["r", "v", "l"] if not in_blocks else ["jt", "it", "r", "v", "l"]
-    yield lift(total, *inner)
-    yield distribute(*inner)
-    yield reorder(*(["kb", "jt", "it"] if in_blocks else []), "k", "r", "v", "l", *groups)
+    yield R.lift(total, *inner)
+    yield R.distribute(*inner)
+    yield R.reorder(*(["kb", "jt", "it"] if in_blocks else []), "k", "r", "v", "l", *groups)
     extents = {
         "ib": -(-product.height // cut.block_rows),
         "jb": -(-product.width // cut.block_lanes),
@@ -143,51 +112,51 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
         pack_right = _pack_right if cut.groups is None else right_in_groups
         is_first = cut.groups is None and (_gathers(right.value) or _has_rows(right, cut))
         (first if is_first else packs).extend(pack_right(_argument(right, left), right, at, cut))
-    yield from [*first, overcompute(total, tiles=("r", "v", "l")), *packs]
+    yield from [*first, R.overcompute(total, tiles=("r", "v", "l")), *packs]
     if groups:
-        yield group("g", **({"pairs": "int16"} if cut.groups is not None and cut.groups.pairs else {}))
-    yield unroll("r", inside="k")
-    yield unroll("v", inside="k")
+        yield R.group("g", **({"pairs": "int16"} if cut.groups is not None and cut.groups.pairs else {}))
+    yield R.unroll("r", inside="k")
+    yield R.unroll("v", inside="k")
     if cut.is_unrolled:
-        yield unroll("k")
+        yield R.unroll("k")
     results = sorted({store.buffer for store in product.epilogue})
     if _narrows(product, cut) and not by_vectors:
         out = ",".join(f"out{each}" for each in results)
-        yield fuse("w", f"v@{out}", "l")
-        yield vectorise("w")
-    yield vectorise("l")
-    yield in_registers(total, "k", "tile", **({"anew": True} if in_blocks else {}))
-    yield parallelise(*units)
+        yield R.fuse("w", f"v@{out}", "l")
+        yield R.vectorise("w")
+    yield R.vectorise("l")
+    yield R.in_registers(total, "k", "tile", **({"anew": True} if in_blocks else {}))
+    yield R.parallelise(*units)
     if is_ragged:
-        yield specialise(f"v@{','.join(f'out{each}' for each in results)}")
+        yield R.specialise(f"v@{','.join(f'out{each}' for each in results)}")
     packed = [name for name, is_packed in (("left", cut.packs_left), ("right", cut.packs_right)) if is_packed]
-    yield outline(*packed, *results)
+    yield R.outline(*packed, *results)
 
 
 def _pack_left(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
     """Yield the steps for left[row, k], tiles of which read single numbers: its dense dimension stays so."""
     rows = [name for name, count in (("left_it", cut.block_rows // cut.rows), ("left_r", cut.rows)) if count > 1]
     if cut.left_along_k:
-        yield pack(argument, "left", at, "it", "r", "k", pad=("r", cut.lanes))
+        yield R.pack(argument, "left", at, "it", "r", "k", pad=("r", cut.lanes))
         ks = yield from apart("left_k", left.ks, cut.block_k)
         if any(decides(left, left.across)) and rows:
-            yield overcompute("left")
-            yield fuse("left_row", *rows)
+            yield R.overcompute("left")
+            yield R.fuse("left_row", *rows)
             rows = yield from apart("left_row", left.across, cut.block_rows)
-            yield split("left_k", cut.lanes, "left_kt", "left_l")
-            yield reorder(*ks[:-1], "left_kt", *in_order(left, left.across, rows), "left_l")
+            yield R.split("left_k", cut.lanes, "left_kt", "left_l")
+            yield R.reorder(*ks[:-1], "left_kt", *in_order(left, left.across, rows), "left_l")
         else:
-            yield split("left_k", cut.lanes, "left_kt", "left_l", cut="left_l")
+            yield R.split("left_k", cut.lanes, "left_kt", "left_l", cut="left_l")
     else:
-        yield pack(argument, "left", at, "k", "it", "r", pad=("k", cut.lanes))
+        yield R.pack(argument, "left", at, "k", "it", "r", pad=("k", cut.lanes))
         if rows:
-            yield overcompute("left")
-            yield fuse("left_row", *rows)
+            yield R.overcompute("left")
+            yield R.fuse("left_row", *rows)
             ks = yield from apart("left_k", left.ks, cut.block_k)
-            yield split("left_row", cut.lanes, "left_rt", "left_l")
-            yield overcompute("left")
-            yield reorder("left_rt", *in_order(left, left.ks, ks), "left_l")
-    yield vectorise("left_l")
+            yield R.split("left_row", cut.lanes, "left_rt", "left_l")
+            yield R.overcompute("left")
+            yield R.reorder("left_rt", *in_order(left, left.ks, ks), "left_l")
+    yield R.vectorise("left_l")
 
 
 def _has_rows(right: Operand, cut: Tiling) -> bool:
@@ -196,23 +165,23 @@ def _has_rows(right: Operand, cut: Tiling) -> bool:
         return False
     if not _is_strided(right.value, right.across[-1]):
         return False
-    return cut.block_lanes % right.across[-1].extent == 0 or cut.block_lanes >= extent(right.across)
+    return cut.block_lanes % right.across[-1].extent == 0 or cut.block_lanes >= extent_of(right.across)
 
 
 def _pack_rows(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
     """Yield the steps for right[k, lane], row by row of an image: all lanes of one k, then of the next."""
     loops = [("right_jt", cut.block_lanes // cut.width), ("right_v", cut.vectors), ("right_l", cut.lanes)]
-    yield pack(argument, "right", at, "k", "jt", "v", "l", pad=("k", cut.lanes))
-    yield fuse("right_lane", *(name for name, count in loops if count > 1))
+    yield R.pack(argument, "right", at, "k", "jt", "v", "l", pad=("k", cut.lanes))
+    yield R.fuse("right_lane", *(name for name, count in loops if count > 1))
     ks = yield from apart("right_k", right.ks, cut.block_k)
-    yield split("right_lane", right.across[-1].extent, "right_row", "right_lane")
-    if extent(right.across) % cut.block_lanes:
-        yield unswitch("right_lane")
-    yield split("right_lane", cut.lanes, "right_xt", "right_l")
-    yield reorder("right_row", "right_xt", *in_order(right, right.ks, ks), "right_l")
+    yield R.split("right_lane", right.across[-1].extent, "right_row", "right_lane")
+    if extent_of(right.across) % cut.block_lanes:
+        yield R.unswitch("right_lane")
+    yield R.split("right_lane", cut.lanes, "right_xt", "right_l")
+    yield R.reorder("right_row", "right_xt", *in_order(right, right.ks, ks), "right_l")
     if right.across[-1].extent <= MOST_UNROLLED * cut.lanes:
-        yield unroll("right_xt")
-    yield vectorise("right_l")
+        yield R.unroll("right_xt")
+    yield R.vectorise("right_l")
 
 
 def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
@@ -222,17 +191,17 @@ def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> I
         return
     is_plain = len(right.across) == len(right.ks) == 1 and not _gathers(right.value)
     beyond = -cut.block_k % cut.lanes if cut.right_along_k and is_plain else 0  # so that squares that are turned fit
-    yield pack(argument, "right", at, "jt", "k", "v", "l", pad=("jt", beyond * cut.width))
+    yield R.pack(argument, "right", at, "jt", "k", "v", "l", pad=("jt", beyond * cut.width))
     if cut.right_along_k:
         ks = yield from apart("right_k", right.ks, cut.block_k)
-        yield split("right_k", cut.lanes, "right_kt", "right_ki")
+        yield R.split("right_k", cut.lanes, "right_kt", "right_ki")
         if is_plain:
-            yield overcompute("right")
+            yield R.overcompute("right")
         order = ("right_kt", "right_v") if is_plain else ("right_v", *ks[:-1], "right_kt")
-        yield reorder("right_jt", *order, "right_ki", "right_l")
-        yield transpose("right_ki", "right_l", "square")
+        yield R.reorder("right_jt", *order, "right_ki", "right_l")
+        yield R.transpose("right_ki", "right_l", "square")
         return
     if len(right.across) > 1 or len(right.ks) > 1:
         names = yield from apart("right_k", right.ks, cut.block_k)
-        yield reorder("right_jt", "right_v", *in_order(right, right.ks, names), "right_l")
-    yield vectorise("right_l")
+        yield R.reorder("right_jt", "right_v", *in_order(right, right.ks, names), "right_l")
+    yield R.vectorise("right_l")

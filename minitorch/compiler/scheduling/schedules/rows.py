@@ -7,28 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from ...loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total
 from ...loop_ir.loops import Loop, Nest
 from ...target import Target
-from ..contractions.gemm import recognise
+from .. import rewrites as R
+from ..contractions import product_of
 from ..layout import Layout
-from ..rewrites import (
-    Rewrite,
-    align,
-    distribute,
-    parallelise,
-    partition,
-    peel,
-    place,
-    prefetch,
-    sink,
-    specialise,
-    split,
-    split_reduction,
-    stream,
-    unroll,
-    vectorise,
-)
+from ..rewrite import Rewrite
 from ..streaming import LINE, from_a_line_on, in_whole_lines
+from . import NO_FACTS, Facts
 from .online import block, innermost, online_arrays, online_steps, pairs, totals
-from .turned import turned_columns, turned_rows, whole_columns
 
 ROWS_AHEAD = 3  # rows from a request for memory to its use; too few hide no latency, too many fill the caches
 COLUMNS_AHEAD = 4  # columns that lie FAR apart, of rows in lanes: the same
@@ -37,40 +22,42 @@ LARGE = 1 << 21  # bytes from the first column to the last; less is in the secon
 UNROLLED = 8  # operations in a round of a loop that sums up
 
 
-def row_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
+def row_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
     """Return the steps for a nest over rows, which writes some arguments past the caches; None for a contraction."""
-    if nest.has_sums or recognise(nest) is not None:
+    if nest.has_sums or product_of(nest) is not None:
         return None
     layout = Layout(nest, target)
-    streamed = in_whole_lines(nest, layout, past_caches)
+    streamed = in_whole_lines(nest, layout, facts.past_caches)
     if layout.along is not None:
+        from .turned import turned_rows
+
         steps = turned_rows(nest, layout)
     elif layout.across_rows:
         steps = _across_rows(nest, layout)
     else:
         steps = _along_columns(nest, layout, streamed)
-    return (*(stream(argument) for argument in sorted(streamed)), *online_steps(nest, layout), *steps)
+    return (*(R.stream(argument) for argument in sorted(streamed)), *online_steps(nest, layout), *steps)
 
 
 def _registers(names: Iterable[str]) -> Iterator[Rewrite]:
     arrays = tuple(dict.fromkeys(names))
     if arrays:
-        yield place("registers", *arrays)
+        yield R.place("registers", *arrays)
 
 
 def _along_columns(nest: Nest, layout: Layout, streamed: Collection[int]) -> Iterator[Rewrite]:
     """Yield the steps that put the lanes along the innermost columns."""
     for argument in _gathered(nest):
-        yield prefetch(argument, nest.rows[-1].name, ROWS_AHEAD, f"line{argument}")
+        yield R.prefetch(argument, nest.rows[-1].name, ROWS_AHEAD, f"line{argument}")
     sums = [total for loop in nest.loops for total in totals(loop)]
     arrays = [*sums, *online_arrays(nest, layout)]
     aligned = {number: from_a_line_on(layout, loop, streamed) for number, loop in enumerate(nest.loops)}
     if layout.lanes > 1:
         yield from _vectors(nest, layout, arrays, aligned)
-    yield parallelise(*(row.name for row in nest.rows))
+    yield R.parallelise(*(row.name for row in nest.rows))
     if any(argument is not None for argument in aligned.values()):
-        yield specialise("line")
-        yield distribute("line")
+        yield R.specialise("line")
+        yield R.distribute("line")
     yield from _registers(arrays)
 
 
@@ -81,12 +68,12 @@ def _vectors(nest: Nest, layout: Layout, arrays: list[str], aligned: Mapping[int
     for part in reversed(parts):
         argument = aligned[part.number]
         if argument is None:
-            yield split(part.name, lanes, "v", "l", cut="l")
+            yield R.split(part.name, lanes, "v", "l", cut="l")
         else:
-            yield align(part.name, argument, lanes, "line", "l")
+            yield R.align(part.name, argument, lanes, "line", "l")
     for number in dict.fromkeys(part.number for part in parts):
         for total in totals(nest.loops[number]):
-            yield split_reduction(total, "l", f"{total}_lanes", "v" if {number, number - 1} & {*online} else "")
+            yield R.split_reduction(total, "l", f"{total}_lanes", "v" if {number, number - 1} & {*online} else "")
             arrays.append(f"{total}_lanes")
     unrolled = False
     for turn, part in reversed(list(enumerate(several))):
@@ -94,15 +81,15 @@ def _vectors(nest: Nest, layout: Layout, arrays: list[str], aligned: Mapping[int
         copies, whole = _copies(loop), part.extent // lanes
         if 1 < copies <= whole:
             unrolled = True
-            yield split(f"v#{turn}", copies, "o", "u", cut="v")
+            yield R.split(f"v#{turn}", copies, "o", "u", cut="v")
             for total in totals(loop):
                 around = "o" if whole >= 2 * copies else "u"
-                yield split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
+                yield R.split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
                 arrays.append(f"{total}_copies")
     if unrolled:
-        yield unroll("u")
+        yield R.unroll("u")
     if parts:
-        yield vectorise("l")
+        yield R.vectorise("l")
 
 
 def _copies(loop: Loop) -> int:
@@ -127,32 +114,34 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     above = nest.rows[-2].name if len(nest.rows) > 1 else ""
     parts = [("b" if several else above, *together)]
     if several or turned:
-        yield split(last.name, width, "b", "t")
+        yield R.split(last.name, width, "b", "t")
     if not any(loop.columns for loop in nest.loops):
-        yield split(inner, lanes, "v", "l", cut="" if several else "l")
+        yield R.split(inner, lanes, "v", "l", cut="" if several else "l")
         if several and left:
-            yield peel("v")
+            yield R.peel("v")
         if sums:
-            yield sink("l")
+            yield R.sink("l")
     elif last.extent < width and not turned:
-        yield split(inner, lanes, "v", "l", cut="l")
-        yield sink("l")
+        yield R.split(inner, lanes, "v", "l", cut="l")
+        yield R.sink("l")
     else:
         if left and several:
-            yield partition("b", "t", "s")
+            yield R.partition("b", "t", "s")
             if left > 1:  # a single row needs no vector
-                yield split("s", lanes, "w", "m", cut="" if turned else "m")
-                yield sink("m")
-                yield vectorise("m")
+                yield R.split("s", lanes, "w", "m", cut="" if turned else "m")
+                yield R.sink("m")
+                yield R.vectorise("m")
                 parts.append(("w" if left > lanes else "b", "m"))
-        yield split(inner, lanes, "v", "l")
-        yield sink(*together)
+        yield R.split(inner, lanes, "v", "l")
+        yield R.sink(*together)
         if len(together) > 1:
-            yield unroll("v")
+            yield R.unroll("v")
     if turned:
+        from .turned import turned_columns, whole_columns
+
         yield from turned_columns(nest, layout, parts)
-    yield vectorise("l")
-    yield parallelise(*(row.name for row in nest.rows[:-1]), "b")
+    yield R.vectorise("l")
+    yield R.parallelise(*(row.name for row in nest.rows[:-1]), "b")
     if turned:
         yield from whole_columns(nest, layout)
     else:
@@ -194,4 +183,4 @@ def _far_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
                 if step >= FAR and step * column.extent >= LARGE and step % LINE == 0:
                     found.add(each.buffer)
         for argument in sorted(found):
-            yield prefetch(argument, part.name, COLUMNS_AHEAD, f"line{argument}")
+            yield R.prefetch(argument, part.name, COLUMNS_AHEAD, f"line{argument}")

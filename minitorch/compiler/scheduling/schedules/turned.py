@@ -11,21 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...loop_ir.loops import Nest
+from .. import rewrites as R
 from ..layout import LONG_TILE, Layout, Tile
-from ..rewrites import (
-    Rewrite,
-    overcompute,
-    parallelise,
-    place,
-    reorder,
-    sink,
-    specialise,
-    split,
-    stage,
-    transpose,
-    unroll,
-    vectorise,
-)
+from ..rewrite import Rewrite
 from .online import totals
 
 BLOCKS = "kb"  # the loop over blocks of columns; "p" is that over the parts of a long sum, in the same nest
@@ -40,26 +28,26 @@ def turned_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     yield from _blocks(along.name, along.extent, lanes, squares, "a", "k", "r")
     yield from _blocks(last.name, last.extent, lanes, abreast, "b", "v", "l")
     units = [*others, "a", "b"]
-    yield reorder(*units, "k", "r", "v", "l")
+    yield R.reorder(*units, "k", "r", "v", "l")
     extents = {row.name: row.extent for row in nest.rows}
     extents |= {"a": -(-along.extent // (squares * lanes)), "b": -(-last.extent // (abreast * lanes))}
     at = next((name for name in reversed(units) if extents[name] > 1), "")
     tiles = list(dict.fromkeys(tile for loop in nest.loops for tile in layout.tiles(loop)))
     for number, tile in enumerate(tiles):
         yield from _squares(tile, layout, f"tile{number}", at, "k", "r", "v", "l")
-    yield parallelise(*units)
+    yield R.parallelise(*units)
     if last.extent % (abreast * lanes) and extents["b"] > 1:
-        yield specialise("b")
+        yield R.specialise("b")
     for number, tile in enumerate(tiles):
         if _pays(tile, layout):
-            yield specialise(f"tile{number}_k#0")
-    yield unroll("v#0")
+            yield R.specialise(f"tile{number}_k#0")
+    yield R.unroll("v#0")
     sums = [total for loop in nest.loops for total in totals(loop)]
     if sums:
-        yield sink("l")
-    yield vectorise("l")
+        yield R.sink("l")
+    yield R.vectorise("l")
     if sums:
-        yield place("registers", *(f"{total}_l" for total in sums))
+        yield R.place("registers", *(f"{total}_l" for total in sums))
 
 
 def turned_columns(nest: Nest, layout: Layout, parts: Sequence[tuple[str, ...]]) -> Iterator[Rewrite]:
@@ -93,7 +81,7 @@ def whole_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     """Yield the steps that make a version of the copies for full squares."""
     for number, tile in enumerate(_column_tiles(nest, layout)):
         if _pays(tile, layout):
-            yield specialise(f"tile{number}_k")
+            yield R.specialise(f"tile{number}_k")
 
 
 def _pays(tile: Tile, layout: Layout) -> bool:
@@ -116,19 +104,19 @@ def _column_tiles(nest: Nest, layout: Layout) -> dict[Tile, str]:
 def _blocks(loop: str, extent: int, lanes: int, count: int, outer: str, middle: str, inner: str) -> Iterator[Rewrite]:
     """Yield the steps that cut a loop in blocks of vectors; if all vectors are full, only their number is guarded."""
     if extent % lanes or count == 1:
-        yield split(loop, count * lanes, outer, "t")
-        yield split("t", lanes, middle, inner)
+        yield R.split(loop, count * lanes, outer, "t")
+        yield R.split("t", lanes, middle, inner)
     else:
-        yield split(loop, lanes, "t", inner)
-        yield split("t", count, outer, middle)
+        yield R.split(loop, lanes, "t", inner)
+        yield R.split("t", count, outer, middle)
 
 
 def _squares(tile: Tile, layout: Layout, name: str, at: str, blocks: str, rows: str, *lanes: str) -> Iterator[Rewrite]:
     """Yield the steps that put a tile on the stack, and copy it in squares."""
-    yield stage(tile.buffer, name, at, rows, blocks, rows, *lanes)
+    yield R.stage(tile.buffer, name, at, rows, blocks, rows, *lanes)
     square = (f"{name}_{lanes[-1]}", f"{name}_{rows}")
     square = square if tile.written else square[::-1]
-    yield reorder(*(f"{name}_{each}" for each in lanes[:-1]), f"{name}_{blocks}", *square)
+    yield R.reorder(*(f"{name}_{each}" for each in lanes[:-1]), f"{name}_{blocks}", *square)
     if not tile.written and tile.along.extent % layout.lanes:  # else a guard leaves out whole squares
-        yield overcompute(name)
-    yield transpose(*square, f"{name}_square")
+        yield R.overcompute(name)
+    yield R.transpose(*square, f"{name}_square")
