@@ -20,6 +20,7 @@ from minitorch.compiler.scheduling.analysis import ranges
 from minitorch.compiler.scheduling.schedules.choice import applied
 from minitorch.compiler.target import Target
 from minitorch.dtypes import DType
+from minitorch.passes import intervals
 
 Array = np.ndarray[Any, Any]
 
@@ -108,17 +109,17 @@ def test_no_value_is_outside_of_its_range() -> None:
     assert not outside(range(1500))
 
 
-def forgets_nan(value: Apply, known: Any) -> ranges.Range:
+def forgets_nan(value: Apply, operation: Any, known: Any, describe: Any) -> ranges.Range:
     a, b = (known[part] for part in value.arguments)
     return ranges.Range(max(a.low, b.low), max(a.high, b.high))
 
 
-def takes_the_other_side(value: Apply, known: Any) -> ranges.Range:
+def takes_the_other_side(value: Apply, operation: Any, known: Any, describe: Any) -> ranges.Range:
     _, here, elsewhere = value.arguments
     return known[here] if known[here].high < known[elsewhere].high else known[elsewhere]
 
 
-def does_not_wrap(value: Apply, known: Any) -> ranges.Range:
+def does_not_wrap(value: Apply, operation: Any, known: Any, describe: Any) -> ranges.Range:
     low, high = (known[value.arguments[0]].low, known[value.arguments[0]].high)
     return ranges.Range(max(low, -128), min(high, 127))
 
@@ -127,7 +128,7 @@ def does_not_wrap(value: Apply, known: Any) -> ranges.Range:
     ("name", "rule"), [("maximum", forgets_nan), ("where", takes_the_other_side), ("cast", does_not_wrap)]
 )
 def test_a_wrong_rule_is_caught(name: str, rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ranges._RULES, name, rule)
+    monkeypatch.setitem(intervals._RULES, name, rule)
     assert outside(range(1000))
 
 

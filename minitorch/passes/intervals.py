@@ -1,34 +1,220 @@
-"""Interval analysis of integers: the least and the largest number that a value of a graph can take.
+"""Interval analysis: the least and the largest number that a value can take, in a graph or in a kernel's expression.
 
-A zero point that is an input may be any number of its type. The operations on it (a cast from a byte, a clamp, a
-constant) show whether it is one of the integers that it belongs to.
+This is the interval domain of abstract interpretation (Cousot and Cousot, 1977), on demand: from a value back to those
+of which only the type is known. The answer is an upper bound: no number is outside it, and not all inside need occur.
 
     cast(z: u8)                      0 to 255
-    where(z < 0, 0, z)               0 to the most that z can be: a comparison bounds both branches of a selection
+    maximum(x, -3)                   -3 or more, or NaN
+    where(x < 124, x, 124)           at most 124: a comparison bounds both branches; NaN is not less, so it is 124
 
-This is the interval domain of abstract interpretation (Cousot and Cousot, 1977), on demand: from a node back to those
-of which only the type is known. The answer is an upper bound: no number is outside it, and not all inside need occur.
+Rounding never turns the order of two numbers around, so the ends of a sum of floats are the sums of the ends, rounded
+alike. In a graph, a zero point that is an input may be any number of its type; the operations on it show whether it is
+one of the integers that it belongs to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .. import primitives as P
 from ..dtypes import DType
 from ..graph.values import is_splat
-from ..ir import Node, Primitive
+from ..ir import Node
 
 Interval = tuple[int, int]
+COMPARISONS = ("less", "less_equal", "equal")
 Known = Mapping[Node, Interval]
 
-MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.flip, P.unfold, P.diagonal))
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from the least to the largest; perhaps NaN beside them.
+
+    Attributes:
+        low, high: the ends, which belong to it; infinite if nothing is known.
+        nan: whether it may be NaN.
+    """
+
+    low: float
+    high: float
+    nan: bool = False
+
+    def fits(self, other: Range) -> bool:
+        """Return whether it lies within another one."""
+        return other.low <= self.low and self.high <= other.high and (other.nan or not self.nan)
+
+    def joined(self, other: Range) -> Range:
+        """Return the range of two values, either of which may occur."""
+        return Range(min(self.low, other.low), max(self.high, other.high), self.nan or other.nan)
+
+
+def of_type(dtype: DType) -> Range:
+    """Return all numbers of a type."""
+    if dtype.category == "int":
+        limits = np.iinfo(dtype.numpy)
+        return Range(int(limits.min), int(limits.max))
+    return Range(0, 1) if dtype.category == "bool" else Range(-math.inf, math.inf, True)
+
+
+Ranges = Mapping[Any, Range]
+Operation = tuple[str, Sequence[Any]]  # the name of a primitive, and its operands
+Describe = Callable[[Any], Operation | Range | None]  # of a value: its operation, or its range; None if unknown
+
+
+def value_range(value: Any, describe: Describe) -> Range:
+    """Return the numbers that a value can have: at least those, perhaps more.
+
+    Args:
+        value: of a graph, or of a kernel.
+        describe: how it and others are computed.
+    """
+    known: dict[Any, Range] = {}
+    pending = [value]
+    while pending:
+        each = pending[-1]
+        found = known.get(each) or describe(each)
+        if isinstance(found, tuple):
+            name, operands = found
+            operands = operands if name in _RULES else ()
+            missing = [one for one in (*operands, *_compared(found, describe)[1]) if one not in known]
+            if missing:
+                pending += missing
+                continue
+            rule = _RULES.get(name)
+            found = rule(each, found, known, describe) if rule else None
+        pending.pop()
+        limits = of_type(each.dtype)
+        known[each] = found if found is not None and found.fits(limits) else limits
+    return known[value]
+
+
+def _maximum(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range:
+    a, b = (known[part] for part in operation[1])
+    return Range(max(a.low, b.low), max(a.high, b.high), a.nan or b.nan)
+
+
+def _complement(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range:
+    """Reverse the order, for the minimum of integers, which is a maximum of complements."""
+    limits, source = of_type(value.dtype), known[operation[1][0]]
+    ends = limits.low + limits.high  # -1, or the largest of an unsigned type
+    return Range(ends - source.high, ends - source.low)
+
+
+def rounded(dtype: DType, low: Any, high: Any, nan: bool) -> Range | None:
+    """Return a range of a type, with ends that are rounded to it."""
+    if dtype.category == "int":
+        return Range(int(low), int(high)) if math.isfinite(low) and math.isfinite(high) and not nan else None
+    if dtype.category == "bool":
+        return None
+    with np.errstate(over="ignore"):
+        low, high = (float(np.float64(end).astype(dtype.numpy)) for end in (low, high))
+    return None if math.isnan(low) or math.isnan(high) else Range(low, high, nan)
+
+
+def _cast(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range | None:
+    """Return the range of a cast: floats are cut to integers or rounded; those that do not fit become any."""
+    name, (of,) = operation
+    source = known[of]
+    if value.dtype.category != "int" or not of.dtype.is_floating_point:
+        return rounded(value.dtype, source.low, source.high, source.nan)
+    if source.nan or not (math.isfinite(source.low) and math.isfinite(source.high)):
+        return None
+    whole = round if name == "nearest" else math.trunc
+    return Range(whole(source.low), whole(source.high))
+
+
+def _sum(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range | None:
+    a, b = (known[part] for part in operation[1])
+    if operation[0] == "sub":
+        b = Range(-b.high, -b.low, b.nan)
+    opposite = (math.inf in (a.high, b.high)) and (-math.inf in (a.low, b.low))  # their sum is NaN
+    return rounded(value.dtype, a.low + b.low, a.high + b.high, a.nan or b.nan or opposite)
+
+
+def _product(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range | None:
+    a, b = (known[part] for part in operation[1])
+    ends = [one * other for one in (a.low, a.high) for other in (b.low, b.high)]
+    if any(math.isnan(end) or math.isinf(end) for end in ends):
+        return None
+    return rounded(value.dtype, min(ends), max(ends), a.nan or b.nan)
+
+
+def _moved(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range:
+    return known[operation[1][0]]
+
+
+def _checked(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range:
+    """Restrict a value to the range of its check."""
+    source = known[operation[1][0]]
+    return Range(max(source.low, int(value.params["low"])), min(source.high, int(value.params["high"])))
+
+
+def _either(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range:
+    here, elsewhere = (known[part] for part in operation[1])
+    return here.joined(elsewhere)
+
+
+def _compared(operation: Operation, describe: Describe) -> Operation:
+    """Return the comparison that decides a selection; no operands without one."""
+    condition = describe(operation[1][0]) if operation[0] == "where" else None
+    if isinstance(condition, tuple) and condition[0] in COMPARISONS:
+        return condition
+    return "", ()
+
+
+def _outcome(comparison: str, a: Range, b: Range) -> bool | None:
+    """Return the result of a comparison of integers, if it is the same for all of them."""
+    if comparison == "equal":
+        return False if a.high < b.low or b.high < a.low else None
+    less = 1 if comparison == "less" else 0  # less than x is at most x - 1
+    return True if a.high + less <= b.low else False if a.low + less > b.high else None
+
+
+def _selected(value: Any, operation: Operation, known: Ranges, describe: Describe) -> Range | None:
+    """Return the range of either alternative. A compared one is on its side of the other, or NaN: less than nothing."""
+    _, here, elsewhere = operation[1]
+    first, second = known[here], known[elsewhere]
+    name, compared = _compared(operation, describe)
+    outcome = None
+    if compared:
+        a, b = compared
+        if a.dtype.category == b.dtype.category == "int":
+            outcome = _outcome(name, known[a], known[b])
+        if name != "equal":
+            if here == a:
+                first = Range(first.low, min(first.high, known[b].high))
+            elif here == b:
+                first = Range(max(first.low, known[a].low), first.high)
+            if elsewhere == a and not known[b].nan:
+                second = Range(max(second.low, known[b].low), second.high, second.nan)
+            elif elsewhere == b and not known[a].nan:
+                second = Range(second.low, min(second.high, known[a].high), second.nan)
+    sides = ((first, outcome is not False), (second, outcome is not True))
+    taken = [each for each, may_be in sides if may_be and (each.low <= each.high or each.nan)]
+    return taken[0].joined(taken[-1]) if taken else None
+
+
+_RULES: dict[str, Callable[[Any, Operation, Ranges, Describe], Range | None]] = {
+    "maximum": _maximum,
+    "bitwise_not": _complement,
+    "cast": _cast,
+    "nearest": _cast,
+    "add": _sum,
+    "sub": _sum,
+    "mul": _product,
+    "either": _either,
+    "where": _selected,
+    "check": _checked,
+    **dict.fromkeys(("reshape", "permute", "expand", "slice", "flip", "unfold", "diagonal"), _moved),
+}
 
 
 def interval(node: Node, given: Known | None = None) -> Interval:
-    """Return the least and the largest number of a value of an integer type.
+    """Return the least and the largest number of a value of an integer type in a graph.
 
     Args:
         node: the value.
@@ -46,127 +232,36 @@ def interval(node: Node, given: Known | None = None) -> Interval:
         >>> [interval(node) for node in graph.outputs]
         [(-5, 2147483647), (-5, 9)]
     """
-    known: dict[Node, Interval] = dict(given or {})
-    pending = [node]
-    while pending:
-        each = pending[-1]
-        rule = _RULES.get(each.primitive)
-        operands = [*each.inputs, *_compared(each)] if rule else []
-        missing = [operand for operand in operands if operand.dtype.category == "int" and operand not in known]
-        if missing and each not in known:
-            pending += missing
-            continue
-        pending.pop()
-        if each not in known:
-            known[each] = rule(each, known) if rule else of_type(each.dtype)
-    return known[node]
+
+    def describe(node: Node) -> Operation | Range | None:
+        if given is not None and node in given:
+            return Range(*given[node])
+        name = node.primitive.name
+        is_compared = name in COMPARISONS and node.inputs[0].dtype.category == "int"
+        if not is_compared and (node.dtype.category != "int" or name in ("add", "sub")):  # which may wrap
+            return None
+        return _LEAVES[name](node) if name in _LEAVES else (name, node.inputs)
+
+    found = value_range(node, describe)
+    return int(found.low), int(found.high)
 
 
-def of_type(dtype: DType) -> Interval:
-    """Return the least and the largest number of an integer type."""
-    limits = np.iinfo(dtype.numpy)
-    return int(limits.min), int(limits.max)
-
-
-def _constant(node: Node, known: Known) -> Interval:
+def _constant(node: Node) -> Range:
     if is_splat(node):
-        return int(node.params["value"]), int(node.params["value"])
+        return Range(int(node.params["value"]), int(node.params["value"]))
     array = node.params["value"].array
-    return (int(array.min()), int(array.max())) if array.size else (0, 0)
+    return Range(int(array.min()), int(array.max())) if array.size else Range(0, 0)
 
 
-def _moved(node: Node, known: Known) -> Interval:
-    return known[node.inputs[0]]
-
-
-def _cast(node: Node, known: Known) -> Interval:
-    """Bound a cast: an integer that the new type holds stays the same; all others wrap."""
-    limits, (source,) = of_type(node.dtype), node.inputs
-    if source not in known:
-        return limits
-    low, high = known[source]
-    return (low, high) if limits[0] <= low and high <= limits[1] else limits
-
-
-def _maximum(node: Node, known: Known) -> Interval:
-    (one, two), (three, four) = (known[operand] for operand in node.inputs)
-    return max(one, three), max(two, four)
-
-
-def _complement(node: Node, known: Known) -> Interval:
-    """Reverse the order, for the minimum of integers, which is a maximum of complements."""
-    low, high = known[node.inputs[0]]
-    ends = sum(of_type(node.dtype))  # -1, or the largest of an unsigned type
-    return ends - high, ends - low
-
-
-def _product(node: Node, known: Known) -> Interval:
-    """Return the extremes of the products of the ends, if none of these wraps."""
-    (one, two), (three, four) = (known[operand] for operand in node.inputs)
-    ends, limits = (one * three, one * four, two * three, two * four), of_type(node.dtype)
-    low, high = min(ends), max(ends)
-    return (low, high) if limits[0] <= low and high <= limits[1] else limits
-
-
-def _compared(node: Node) -> tuple[Node, ...]:
-    """Return the operands of the comparison that decides a selection."""
-    condition = node.inputs[0] if node.primitive is P.where else node
-    is_comparison = condition.primitive in (P.less, P.less_equal, P.equal)
-    return condition.inputs if is_comparison and condition.inputs[0].dtype.category == "int" else ()
-
-
-def _outcome(condition: Node, known: Known) -> bool | None:
-    """Return the result of a comparison, if it is the same for all values of its operands."""
-    (low, high), (least, most) = (known[operand] for operand in condition.inputs)
-    if condition.primitive is P.equal:
-        return False if high < least or most < low else None
-    if condition.primitive is P.less:
-        low, high = low + 1, high + 1  # of integers: less than x is at most x - 1
-    return True if high <= least else False if low > most else None
-
-
-def _choice(node: Node, known: Known) -> Interval:
-    """Join both branches; a compared one is bounded by the other operand of the comparison."""
-    condition, here, elsewhere = node.inputs
-    compared = _compared(node)
-    outcome = _outcome(condition, known) if compared else None
-    found = []
-    for branch, is_here in ((here, True), (elsewhere, False)):
-        low, high = known[branch]
-        if compared and condition.primitive is not P.equal:
-            one, other = compared if is_here else reversed(compared)  # one <= other on this branch
-            if branch is one:
-                high = min(high, known[other][1])
-            if branch is other:
-                low = max(low, known[one][0])
-        if low <= high and outcome is not (not is_here):  # if not, this branch is never taken
-            found.append((low, high))
-    return min(low for low, _ in found), max(high for _, high in found)
-
-
-def _checked(node: Node, known: Known) -> Interval:
-    """Restrict a value to the range of its check."""
-    low, high = known[node.inputs[0]]
-    return max(low, int(node.params["low"])), min(high, int(node.params["high"]))
-
-
-def _place(node: Node, known: Known) -> Interval:
+def _place(node: Node) -> Range:
     """Bound a place along a dimension, if the type has numbers for all places."""
-    size = node.params["size"] if node.primitive is P.iota else node.inputs[0].shape[node.params["dim"]]
-    limits = of_type(node.dtype)
-    return (0, max(size - 1, 0)) if size - 1 <= limits[1] else limits
+    size = node.params["size"] if node.primitive.name == "iota" else node.inputs[0].shape[node.params["dim"]]
+    return Range(0, max(size - 1, 0))
 
 
-_RULES: dict[Primitive, Callable[[Node, Known], Interval]] = {
-    P.constant: _constant,
-    P.iota: _place,
-    P.argmax: _place,
-    P.argsort: _place,
-    P.cast: _cast,
-    P.bitwise_not: _complement,
-    P.mul: _product,
-    P.maximum: _maximum,
-    P.where: _choice,
-    P.check: _checked,
-    **dict.fromkeys(MOVEMENTS, _moved),
+_LEAVES: dict[str, Callable[[Node], Range]] = {
+    "constant": _constant,
+    "iota": _place,
+    "argmax": _place,
+    "argsort": _place,
 }

@@ -221,8 +221,8 @@ def _padded(node: Node, value: Dequantized) -> Dequantized | None:
         if compact is not None and any(compact.shape[axis] > 1 for axis in padded):
             return None
     q, zero = value.integers, value.zero
-    (low, high), (least, largest) = of_type(q.dtype), (0, 0) if zero is None else interval(zero)
-    if not low <= least <= largest <= high:
+    limits, (least, largest) = of_type(q.dtype), (0, 0) if zero is None else interval(zero)
+    if not limits.low <= least <= largest <= limits.high:
         return None
 
     def pad(x: Node, number: int) -> Node:

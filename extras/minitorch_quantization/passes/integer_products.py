@@ -123,14 +123,14 @@ def _are_bytes(a: Dequantized, b: Dequantized) -> bool:
 
 def _largest(value: Dequantized) -> int:
     """The largest absolute difference of an integer and the zero point."""
-    (low, high), (least, most) = of_type(value.integers.dtype), (0, 0) if value.zero is None else interval(value.zero)
-    return max(high - least, most - low)
+    limits, (least, most) = of_type(value.integers.dtype), (0, 0) if value.zero is None else interval(value.zero)
+    return int(max(limits.high - least, most - limits.low))
 
 
 def _has_byte(value: Dequantized) -> bool:
     """Whether the zero point is known to be a number of the integers' type."""
-    (low, high), (least, most) = of_type(value.integers.dtype), (0, 0) if value.zero is None else interval(value.zero)
-    return low <= least and most <= high
+    limits, (least, most) = of_type(value.integers.dtype), (0, 0) if value.zero is None else interval(value.zero)
+    return limits.low <= least and most <= limits.high
 
 
 def _is_uniform(value: Dequantized, axis: int) -> bool:

@@ -125,7 +125,7 @@ def _usual(inputs: Sequence[Node], checks: Checks) -> list[tuple[str, int]]:
         return []
     reads = {index: set(topological_order([index])) for index, _ in checks}
     ends = {node: min(int(high) for index, (_, high) in checks if node in reads[index]) for node in inputs}
-    given = {node: (0, min(high, of_type(node.dtype)[1])) for node, high in ends.items()}
+    given = {node: (0, min(high, int(of_type(node.dtype).high))) for node, high in ends.items()}
     if any(high < 0 or _limits(index, (low, high), given) != IN_RANGE for index, (low, high) in checks):
         return []
     return [(f"u{node.dtype.itemsize}", high) for node, (_, high) in given.items()]

@@ -13,7 +13,7 @@ from operator import is_
 from typing import Any
 
 from ...dtypes import DType, bfloat16, float16, float32
-from .index import VARIABLES, Atom, Index, Looked, Quotient, Remainder, Variable
+from .index import VARIABLES, Atom, Division, Index, Looked, Variable
 
 Places = Mapping[Variable, Index]
 
@@ -77,7 +77,7 @@ class Inside:
 ALWAYS = Inside()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Expression:
     """The computation of one number. Equal expressions have equal values, so a kernel computes each once."""
 
@@ -174,25 +174,21 @@ def _compared(kind: type[Expression]) -> tuple[str, ...]:
     return tuple(name for name, field in kind.__dataclass_fields__.items() if field.compare)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Number(Expression):
     """A constant. The text of the value is compared, so that 0.0 and -0.0 differ, and NaN equals itself."""
 
     value: Any = field(compare=False)
     text: str
 
-    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Load(Expression):
     """An element of a buffer, read only where `inside` holds."""
 
     buffer: int
     index: Index
     inside: Inside = ALWAYS
-
-    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     @cached_property
     def reads(self) -> frozenset[Any]:
@@ -205,27 +201,23 @@ class Load(Expression):
         return self if index is self.index and inside is self.inside else replace(self, index=index, inside=inside)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Position(Expression):
     """An index as a number."""
 
     index: Index
-
-    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def substitute(self, places: Places) -> Expression:
         """Return the index at another place."""
         return Position(self.dtype, self.index.substitute(places))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Apply(Expression):
     """An elementwise primitive applied to numbers."""
 
     primitive: str
     arguments: tuple[Expression, ...]
-
-    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def _itself(self) -> tuple[Any, ...]:
         return self.dtype, self.primitive, len(self.arguments)
@@ -239,15 +231,13 @@ class Apply(Expression):
         return Apply(self.dtype, self.primitive, tuple(part.substitute(places) for part in self.arguments))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choose(Expression):
     """A select: one expression where the conditions hold, another elsewhere; the other reads no memory."""
 
     inside: Inside
     here: Expression
     elsewhere: Expression
-
-    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def _itself(self) -> tuple[Any, ...]:
         return self.dtype, self.inside
@@ -259,6 +249,11 @@ class Choose(Expression):
     def substitute(self, places: Places) -> Expression:
         """Return the choice at another place."""
         return chosen(self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places))
+
+
+def literal(dtype: DType, value: Any) -> Number:
+    """Return a constant of a type."""
+    return Number(dtype, value, f"{dtype.short} {value!r}")
 
 
 def converted(value: Expression, dtype: DType) -> Expression:
@@ -273,14 +268,12 @@ def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expressio
     return Choose(here.dtype, inside, here, elsewhere)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sum(Expression):
     """A reduction inside an expression, over its own variable: a contraction that is not stored."""
 
     variable: Variable
     value: Expression
-
-    __hash__ = Expression.__hash__
 
     def parts(self) -> tuple[Expression, ...]:
         """Return the summand."""
@@ -296,23 +289,19 @@ class Sum(Expression):
         return self.value.variables - {self.variable}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Total(Expression):
     """The result of an accumulator of an earlier loop, for this row."""
 
     slot: int
 
-    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scratch(Expression):
     """An element of a scratch row that an earlier loop of the kernel filled; the index is within the row."""
 
     slot: int
     index: Index
-
-    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def substitute(self, places: Places) -> Expression:
         """Return the element at another place."""
@@ -374,7 +363,7 @@ def atoms(expression: Expression) -> Iterator[Atom]:
     while indices:
         for atom, _ in indices.pop().terms:
             yield atom
-            if isinstance(atom, (Quotient, Remainder)):
+            if isinstance(atom, Division):
                 indices.append(atom.index)
 
 

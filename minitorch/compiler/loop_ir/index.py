@@ -8,7 +8,7 @@ known ranges of the variables, so the index arithmetic of most reshapes disappea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import gcd, prod
@@ -39,11 +39,20 @@ class Variable(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Quotient:
-    """``index // divisor``, where that is not affine."""
+class Division:
+    """A quotient or a remainder, where that is not affine."""
 
     index: Index
     divisor: int
+
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The variables in it."""
+        return self.index.variables
+
+
+class Quotient(Division):
+    """``index // divisor``."""
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
@@ -51,31 +60,17 @@ class Quotient:
         low, high = self.index.bounds
         return low // self.divisor, high // self.divisor
 
-    @property
-    def variables(self) -> frozenset[Variable]:
-        """The variables in it."""
-        return self.index.variables
-
     def __str__(self) -> str:
         return f"({self.index}) // {self.divisor}"
 
 
-@dataclass(frozen=True)
-class Remainder:
-    """``index % divisor``, where that is not affine."""
-
-    index: Index
-    divisor: int
+class Remainder(Division):
+    """``index % divisor``."""
 
     @property
     def bounds(self) -> tuple[int, int]:
         """The smallest and the largest value."""
         return 0, self.divisor - 1
-
-    @property
-    def variables(self) -> frozenset[Variable]:
-        """The variables in it."""
-        return self.index.variables
 
     def __str__(self) -> str:
         return f"({self.index}) % {self.divisor}"
@@ -330,6 +325,11 @@ def variable(name: str, extent: int) -> Index:
 def extent_of(variables: Iterable[Variable]) -> int:
     """Return how many values some variables take together."""
     return prod(each.extent for each in variables)
+
+
+def place_in(variables: Sequence[Variable]) -> Index:
+    """Return the number of an iteration among all iterations of some loops, the outermost first."""
+    return linear((variable(*each) for each in variables), tuple(each.extent for each in variables))
 
 
 def looked(value: Any, extent: int) -> Index:

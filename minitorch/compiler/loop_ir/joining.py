@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from .expressions import ALWAYS, Expression, Load, Position, moved, rewritten
-from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
+from .index import NOWHERE, Division, Index, Variable, variable
 from .loops import Write
 
 Joinable = tuple[tuple[Write, ...], tuple[Expression, ...]]
@@ -41,7 +41,7 @@ def _indices(code: Joinable) -> Iterator[Index]:
 
 
 def _steps_on(index: Index, outer: Variable, inner: Variable) -> bool:
-    divided = [atom.index for atom, _ in index.terms if isinstance(atom, (Quotient, Remainder))]
+    divided = [atom.index for atom, _ in index.terms if isinstance(atom, Division)]
     if any(part.depends_on(outer) or part.depends_on(inner) for part in divided):
         return False
     return index.coefficient(outer) == index.coefficient(inner) * inner.extent

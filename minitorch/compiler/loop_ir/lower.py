@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -23,12 +22,12 @@ from .expressions import (
     Expression,
     Inside,
     Load,
-    Number,
     Position,
     Sum,
     chosen,
     computed_in,
     converted,
+    literal,
     looked_up,
 )
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
@@ -41,11 +40,6 @@ MOST_JOINED = 32
 
 At = tuple[Index, ...]
 Reader = Callable[[At, Inside], Expression]
-
-
-def number(value: Any, node: Node) -> Number:
-    """Return a constant of a node's type."""
-    return Number(node.dtype, value, f"{node.dtype.short} {value!r}")
 
 
 class Lowering:
@@ -112,7 +106,7 @@ def _part(labels: tuple[int, ...], at: At, lengths: tuple[int, ...]) -> Index:
 def _constant(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     value = node.params["value"]
     assert not isinstance(value, Literal), "a literal array is stored"
-    return number(value, node)
+    return literal(node.dtype, value)
 
 
 def _iota(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
@@ -169,7 +163,7 @@ def _pad(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
         if step > 1:
             here = here.and_(0, place % step, 1)
         places.append(place // step)
-    outside = number(node.params["value"], node)
+    outside = literal(node.dtype, node.params["value"])
     if here == ALWAYS:
         return lowering.element(x, tuple(places), inside)
     return chosen(here, lowering.element(x, tuple(places), _both(inside, here)), outside)
@@ -204,7 +198,7 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
     for operand, length in zip(indices, x.shape, strict=False):
         place = lowering.element(operand, at[:count], inside)
         if not isinstance(place, Load):  # a load gives 0 where it is masked
-            place = chosen(inside, place, number(0, operand))
+            place = chosen(inside, place, literal(operand.dtype, 0))
         where.append(looked(place, length))
     value = lowering.element(x, (*where, *at[count:]), inside)
     used = {atom for part in value.all_parts for atom in looked_up(part)}
@@ -216,7 +210,7 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
 
 def _checked(value: Expression, index: Index, length: int) -> Expression:
     """Return a value with an index that it does not depend on, so that an index out of range is noticed."""
-    is_inside = Apply(bool_, "less", (Position(int64, index), Number(int64, length, f"i64 {length}")))
+    is_inside = Apply(bool_, "less", (Position(int64, index), literal(int64, length)))
     return Apply(value.dtype, "where", (is_inside, value, value))
 
 
@@ -224,11 +218,11 @@ def _check(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression
     """Return the value, with an index that is out of range where the value is."""
     value, low, high = lowering.element(node.inputs[0], at, inside), node.params["low"], node.params["high"]
     least, most = _limits(node.dtype)
-    there, missing = (Number(int64, place, f"i64 {place}") for place in (0, 1))
+    there, missing = (literal(int64, place) for place in (0, 1))
     place: Expression = there
     for is_needed, end, one, other in ((low > least, low, None, value), (high < most, high, value, None)):
         if is_needed:
-            bound = number(end, node)
+            bound = literal(node.dtype, end)
             holds = Apply(bool_, "less_equal", (one or bound, other or bound))
             place = Apply(int64, "where", (holds, place, missing))
     return value if place is there else _checked(value, looked(chosen(inside, place, there), 1), 1)
@@ -248,21 +242,18 @@ def _random_bits(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expr
     def apply(name: str, *arguments: Expression) -> Expression:
         return Apply(uint64, name, arguments)
 
-    def word(value: int) -> Number:
-        return Number(uint64, value, f"u64 {value}")
-
     def shifted(name: str, x: Expression, bits: int) -> Expression:
-        return apply(name, x, word(bits))
+        return apply(name, x, literal(uint64, bits))
 
     def folded(x: Expression, bits: int) -> Expression:
         return apply("bitwise_xor", x, shifted("shift_right", x, bits))
 
     (state,) = node.inputs
     seed, draw = (apply("cast", lowering.element(state, (NOWHERE + place,), inside)) for place in (0, 1))
-    key = apply("add", seed, apply("mul", apply("add", draw, word(1)), word(GOLDEN)))
+    key = apply("add", seed, apply("mul", apply("add", draw, literal(uint64, 1)), literal(uint64, GOLDEN)))
     for bits, factor in MIXING:
-        key = apply("mul", folded(key, bits), word(factor))
-    key = apply("bitwise_or", folded(key, 31), word(1))
+        key = apply("mul", folded(key, bits), literal(uint64, factor))
+    key = apply("bitwise_or", folded(key, 31), literal(uint64, 1))
     y = apply("mul", Position(uint64, linear(at, node.shape)), key)
     z = apply("add", y, key)
     x = y

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...dtypes import DType
-from .expressions import Apply, Choose, Expression, Number, chosen, converted
+from .expressions import Apply, Choose, Expression, Number, chosen, converted, literal
 
 
 def narrowed(value: Expression, dtype: DType) -> Expression | None:
@@ -28,8 +28,8 @@ def narrowed(value: Expression, dtype: DType) -> Expression | None:
         return None
     ends = np.iinfo(dtype.numpy)
     match value:
-        case Number(value=number):
-            return Number(dtype, number, f"{dtype.short} {number!r}") if ends.min <= number <= ends.max else None
+        case Number(value=known):
+            return literal(dtype, known) if ends.min <= known <= ends.max else None
         case Choose(inside=inside):
             here, elsewhere = narrowed(value.here, dtype), narrowed(value.elsewhere, dtype)
             return None if here is None or elsewhere is None else chosen(inside, here, elsewhere)

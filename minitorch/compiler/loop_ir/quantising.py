@@ -34,14 +34,14 @@ def quantised(value: Expression) -> Expression:
     Example:
         >>> from .expressions import Load
         >>> from .index import NOWHERE
-        >>> def number(value):
+        >>> def literal(value):
         ...     return Number(float32, value, repr(value))
         >>> def apply(name, *parts):
         ...     return Apply(parts[-1].dtype, name, parts)
-        >>> whole = apply("sub", apply("add", Load(float32, 0, NOWHERE), number(TO_WHOLE)), number(TO_WHOLE))
-        >>> low = apply("maximum", whole, number(0.0))
-        >>> inside = apply("where", Apply(bool_, "less", (low, number(255.0))), low, number(255.0))
-        >>> found = quantised(Apply(uint8, "cast", (apply("add", inside, number(0.0)),)))
+        >>> whole = apply("sub", apply("add", Load(float32, 0, NOWHERE), literal(TO_WHOLE)), literal(TO_WHOLE))
+        >>> low = apply("maximum", whole, literal(0.0))
+        >>> inside = apply("where", Apply(bool_, "less", (low, literal(255.0))), low, literal(255.0))
+        >>> found = quantised(Apply(uint8, "cast", (apply("add", inside, literal(0.0)),)))
         >>> found.primitive, [part.primitive for part in found.arguments]
         ('nearest', ['where'])
     """

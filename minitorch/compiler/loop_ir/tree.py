@@ -22,7 +22,6 @@ from .expressions import (
     Choose,
     Expression,
     Inside,
-    Number,
     Places,
     Scratch,
     Sum,
@@ -30,6 +29,7 @@ from .expressions import (
     arrays_of,
     computed_in,
     converted,
+    literal,
     moved,
     rewritten,
 )
@@ -75,14 +75,12 @@ class Local:
         return hash(self.name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Read(Expression):
     """An element of a local array."""
 
     local: Local
     index: Index = NOWHERE
-
-    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     @cached_property
     def reads(self) -> frozenset[Any]:
@@ -364,9 +362,8 @@ def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
         return Read(part.dtype, rows[part.slot], part.index) if isinstance(part, Scratch) else part
 
     def reduced(total: Local, reduction: str, loops: tuple[Variable, ...], body: Block) -> Block:
-        start = neutral(reduction, total.dtype)
-        zero = Number(total.dtype, start, f"{total.dtype.short} {start!r}")
-        return (Allocate(total), Store(total, NOWHERE, zero), *around(loops, body))
+        zero = literal(total.dtype, neutral(reduction, total.dtype))
+        return (Allocate(total), Store(total, NOWHERE, zero), *in_loops(loops, body))
 
     def summed(value: Expression, shared: dict[Expression, Expression]) -> tuple[Block, Expression]:
         """Return statements that compute the sums in a value, each where it is chosen, and the value using them."""
@@ -405,8 +402,8 @@ def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
                     inner.append(Store(each.buffer, each.index, value))
                 case Keep():
                     inner.append(Store(rows[each.slot], each.index, value))
-        body += around(loop.columns, tuple(inner))
-    return Procedure(buffers, around(nest.rows, tuple(body)))
+        body += in_loops(loop.columns, tuple(inner))
+    return Procedure(buffers, in_loops(nest.rows, tuple(body)))
 
 
 def _sums(value: Expression) -> Iterator[tuple[Sum, Inside]]:
@@ -428,7 +425,7 @@ def _sums(value: Expression) -> Iterator[tuple[Sum, Inside]]:
             pending += [(part, inside) for part in (*at.parts(), *at.values)]
 
 
-def around(variables: tuple[Variable, ...], body: Block) -> Block:
+def in_loops(variables: tuple[Variable, ...], body: Block) -> Block:
     """Return loops over some variables around a block, the outermost first."""
     for variable in reversed(variables):
         body = (For(variable, body),)

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from ...errors import ScheduleError
 from ..loop_ir.expressions import ALWAYS, Inside
-from ..loop_ir.index import NOWHERE, Index, Variable, variable
+from ..loop_ir.index import Index, Variable, extent_of, place_in, variable
 from ..loop_ir.loops import Buffer
 from ..loop_ir.tree import (
     Accumulate,
@@ -37,6 +37,7 @@ from ..loop_ir.tree import (
     allocated,
     arrays_read,
     arrays_written,
+    in_loops,
     loaded,
     statements,
     substituted,
@@ -74,10 +75,8 @@ def prepack(procedure: Procedure, array: str) -> Procedure:
     check_fresh(procedure, *(f"{array}_{each.name}" for each in outer))
     renamed = {each: variable(f"{array}_{each.name}", each.extent) for each in outer}
     size = -(-local.size * local.dtype.itemsize // LINE) * LINE // local.dtype.itemsize
-    start, total = NOWHERE, size
-    for each in reversed(outer):
-        start, total = start + variable(each.name, each.extent) * total, total * each.extent
-    new = Local(array, total, local.dtype, Place.LOADED)
+    start = place_in(outer) * size
+    new = Local(array, size * extent_of(outer), local.dtype, Place.LOADED)
 
     def moved(index: Index) -> Index:
         return index + start
@@ -86,8 +85,7 @@ def prepack(procedure: Procedure, array: str) -> Procedure:
     held = Inside(tuple(one for one in bounds if one[1].variables <= {*outer}))
     once = with_local(fills, local, new, moved)
     once = substituted(once if held == ALWAYS else (If(held, once),), renamed)
-    for each in reversed(outer):
-        once = (For(Variable(f"{array}_{each.name}", each.extent), once),)
+    once = in_loops(tuple(Variable(f"{array}_{each.name}", each.extent) for each in outer), once)
 
     def within(block: Block) -> Block:
         if Allocate(local) in block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...loop_ir.index import Index, Quotient, Remainder, Variable
+from ...loop_ir.index import Division, Index, Quotient, Variable
 from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Store, arrays_written, statements
 from ..vector_memory import byte_size
 from .scopes import Scopes
@@ -53,7 +53,7 @@ class Registers:
             if isinstance(atom, Variable):
                 total += factor * self.scopes.constants.get(atom, 0)
             else:
-                assert isinstance(atom, (Quotient, Remainder))
+                assert isinstance(atom, Division)
                 below = self.number(atom.index)
                 total += factor * (below // atom.divisor if isinstance(atom, Quotient) else below % atom.divisor)
         return total

@@ -14,7 +14,7 @@ from typing import Any
 from llvmlite import ir
 
 from ...loop_ir.expressions import ALWAYS, Inside
-from ...loop_ir.index import NOWHERE, Index, Quotient, Remainder, Variable
+from ...loop_ir.index import NOWHERE, Division, Index, Quotient, Remainder, Variable
 from ...target import MOST_STEP
 from ..vector_memory import integer
 from .indices import Indices
@@ -94,7 +94,7 @@ class Runs:
     def _divisions(self, index: Index) -> Iterator[Quotient | Remainder]:
         """Yield the innermost quotients and remainders in an index that differ between lanes."""
         for atom, _ in index.terms:
-            if isinstance(atom, (Quotient, Remainder)) and self.scopes.varies_by_lane(atom.index):
+            if isinstance(atom, Division) and self.scopes.varies_by_lane(atom.index):
                 inner = list(self._divisions(atom.index))
                 yield from inner or [atom]
 
@@ -103,7 +103,7 @@ class Runs:
         found = Index((), index.constant)
         for atom, factor in index.terms:
             place = Index(((atom, 1),))
-            if isinstance(atom, (Quotient, Remainder)) and self.scopes.varies_by_lane(atom.index):
+            if isinstance(atom, Division) and self.scopes.varies_by_lane(atom.index):
                 rows, ahead = atom.divisor // length, (atom.index - whole) // length
                 if any(True for _ in self._divisions(atom.index)):
                     below = self._within_run(atom.index, whole, length, row, column)

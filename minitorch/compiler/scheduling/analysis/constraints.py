@@ -13,7 +13,7 @@ from itertools import count
 from math import gcd
 from typing import TYPE_CHECKING
 
-from ...loop_ir.index import Atom, Index, Looked, Quotient, Remainder, Variable
+from ...loop_ir.index import Atom, Division, Index, Looked, Quotient, Remainder, Variable
 
 if TYPE_CHECKING:
     from .dependences import Access
@@ -133,7 +133,7 @@ class Iterations:
         left = [each for each in apart if not self._is_fixed(each)]
         if left:  # the digits of the index first: these may fix the variables that they are made of
             for atom, _ in self.index.terms:
-                if isinstance(atom, (Quotient, Remainder)) and not atom.index.is_data:
+                if isinstance(atom, Division) and not atom.index.is_data:
                     self._is_fixed(atom)
         return not all(map(self._is_fixed, left))
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 
 from ...loop_ir.expressions import Choose, Expression, Load
-from ...loop_ir.index import Atom, Index, Quotient, Remainder, Variable
+from ...loop_ir.index import Atom, Division, Index, Remainder, Variable
 from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, allocated
 
 Bound = tuple[int, Index, int]
@@ -158,7 +158,7 @@ def may_meet(a: Access, b: Access, apart: frozenset[Variable]) -> bool:
 
 def _divisors(index: Index) -> set[int]:
     """The divisors in an index."""
-    atoms = [atom for atom, _ in index.terms if isinstance(atom, (Quotient, Remainder))]
+    atoms = [atom for atom, _ in index.terms if isinstance(atom, Division)]
     return {atom.divisor for atom in atoms}.union(*(_divisors(atom.index) for atom in atoms))
 
 
@@ -258,7 +258,7 @@ def variables_of(index: Index) -> Iterator[Variable]:
     for atom, _ in index.terms:
         if isinstance(atom, Variable):
             yield atom
-        elif isinstance(atom, (Quotient, Remainder)):
+        elif isinstance(atom, Division):
             yield from variables_of(atom.index)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Load, Number, rewritten
@@ -20,9 +20,9 @@ from ...loop_ir.tree import (
     Statement,
     Store,
     allocated,
-    around,
     arrays_read,
     arrays_written,
+    in_loops,
     loop_names,
     sole_guard,
     statements,
@@ -32,21 +32,32 @@ from ...loop_ir.tree import (
 from ..rewrite import Named, refused
 
 
-def with_loops_replaced(block: Block, name: str, change: Callable[[For], Iterable[Statement] | None]) -> Block:
-    """Replace every loop of a name (see `Named`) in a block by some statements; None leaves it."""
-    is_it = Named(name)
+def with_loops_replaced(
+    block: Block, names: Iterable[str], change: Callable[[For], Iterable[Statement] | None]
+) -> Block:
+    """Replace every outermost loop of some names (see `Named`) in a block by some statements; None leaves it."""
+    wanted = list(map(Named, names))
+    called = {is_it.name for is_it in wanted}
 
     def within(block: Block) -> Block:
         found: list[Statement] = []
         for each in block:
-            if isinstance(each, (For, If)) and is_it.name in each.names:
-                new = change(each) if isinstance(each, For) and is_it(each) else None
-                found += new if new is not None else [with_body(each, within(each.body))]
-            else:
+            if not isinstance(each, (For, If)) or called.isdisjoint(each.names):
                 found.append(each)
+                continue
+            new = change(each) if isinstance(each, For) and any(is_it(each) for is_it in wanted) else None
+            found += new if new is not None else [with_body(each, within(each.body))]
         return tuple(found)
 
     return within(block)
+
+
+def with_statements(block: Block, change: Callable[[Statement], Statement]) -> Block:
+    """Return a block with a change made to every statement in it that has no body."""
+    return tuple(
+        with_body(each, with_statements(each.body, change)) if isinstance(each, (For, If)) else change(each)
+        for each in block
+    )
 
 
 def with_inner(block: Block, change: Callable[[Block], Block], where: Callable[[For | If], bool] = bool) -> Block:
@@ -68,7 +79,7 @@ def at_loop(
         changed |= found is not None
         return found
 
-    body = with_loops_replaced(procedure.body, name, noted)
+    body = with_loops_replaced(procedure.body, (name,), noted)
     if not changed:
         names = ", ".join(dict.fromkeys(each.variable.name for each in statements(body) if isinstance(each, For)))
         raise refused(f"there is no loop {name!r} that this could apply to", f"the loops are {names}")
@@ -96,6 +107,15 @@ def nested_in(loop: For, names: Iterable[str]) -> tuple[list[For], list[Inside],
                     "distribute the outer loop over its statements first",
                 )
     return chain, guards, body
+
+
+def nested(loops: Sequence[For], guards: Iterable[Inside], body: Block) -> Block:
+    """Return a body in some guards in perfectly nested loops: what `nested_in` takes apart."""
+    for guard in guards:
+        body = (If(guard, body),)
+    for each in reversed(loops):
+        body = (with_body(each, body),)
+    return body
 
 
 def arrays_used(block: Block) -> set[int | Local]:
@@ -142,20 +162,7 @@ def any_of(
     must_change: bool = True,
 ) -> Procedure:
     """Apply a change to the outermost of the loops that have one of some names."""
-    wanted = list(map(Named, names))
-    called = {is_it.name for is_it in wanted}
-
-    def within(block: Block) -> Block:
-        found: list[Statement] = []
-        for each in block:
-            if not isinstance(each, (For, If)) or called.isdisjoint(each.names):
-                found.append(each)
-                continue
-            new = change(each) if isinstance(each, For) and any(is_it(each) for is_it in wanted) else None
-            found += new if new is not None else [with_body(each, within(each.body))]
-        return tuple(found)
-
-    body = within(procedure.body)
+    body = with_loops_replaced(procedure.body, names, change)
     if must_change and body == procedure.body:
         raise refused(f"nothing to do at the loops {', '.join(names)}", "a step of a schedule changes something")
     return replace(procedure, body=tidied(body))
@@ -220,7 +227,7 @@ def for_elements(block: Block, sum_: Accumulate, value: Expression) -> Block:
     said = [each for each in bounds if not any(each[1].depends_on(one) for one in others)]
     guard = Inside(tuple(each for each in said if any(each[1].depends_on(one) for one in own)))
     store: Statement = Store(sum_.array, sum_.index, value)
-    return around(tuple(own), (store if guard == ALWAYS else If(guard, (store,)),))
+    return in_loops(tuple(own), (store if guard == ALWAYS else If(guard, (store,)),))
 
 
 def names_of(arrays: Iterable[int | Local]) -> str:

@@ -18,7 +18,7 @@ from ...fusion.cost_model import is_expensive
 from ...fusion.groups import Group, Member
 from ...fusion.roots import AGAIN, inlined, is_stored_already
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted
-from ...loop_ir.index import Index, Quotient, Remainder, Variable, extent_of, linear, unravelled, variable
+from ...loop_ir.index import Division, Index, Variable, extent_of, linear, unravelled, variable
 from ...loop_ir.loops import Bounds, Buffer, Keep, Loop, LoopKernel, Nest, Reduce, Statement, Write
 from ...loop_ir.lower import At, Lowering, Reader
 from ...target import Target
@@ -230,7 +230,7 @@ def _variables_of(indices: At) -> tuple[Variable, ...]:
         for atom, _ in index.terms:
             if isinstance(atom, Variable):
                 found[atom] = None
-            elif isinstance(atom, (Quotient, Remainder)):
+            elif isinstance(atom, Division):
                 pending.insert(0, atom.index)
     return tuple(found)
 
@@ -242,7 +242,7 @@ def _is_affine(nest: Nest) -> bool:
         for part in statement.value.all_parts:
             indices += [index for index in (getattr(part, "index", None),) if index is not None]
             indices += [index for _, index, _ in getattr(part, "inside", ALWAYS).bounds]
-        if any(isinstance(atom, (Quotient, Remainder)) for index in indices for atom, _ in index.terms):
+        if any(isinstance(atom, Division) for index in indices for atom, _ in index.terms):
             return False
     return True
 

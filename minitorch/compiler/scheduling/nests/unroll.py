@@ -13,10 +13,10 @@ from ...loop_ir.expressions import (
     Apply,
     Expression,
     Load,
-    Number,
     Total,
     computed_in,
     converted,
+    literal,
     moved,
     rewritten,
 )
@@ -64,8 +64,7 @@ def _indices(columns: tuple[Variable, ...]) -> Iterator[tuple[int, ...]]:
 def _combined(statement: Reduce, terms: Iterator[Expression]) -> Expression:
     """Return a reduction as arithmetic: its terms combined in order. 16-bit floats are rounded once, at the end."""
     dtype, sums = statement.value.dtype, computed_in(statement.value.dtype)
-    start = neutral(statement.reduction, dtype)
-    total: Expression = Number(sums, start, f"{sums.short} {start!r}")
+    total: Expression = literal(sums, neutral(statement.reduction, dtype))
     for term in terms:
         if statement.factors and isinstance(term, Apply):
             total = Apply(sums, "multiply_add", (*term.arguments, total))

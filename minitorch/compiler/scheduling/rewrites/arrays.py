@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Number, rewritten
-from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, literal
+from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, place_in
 from ...loop_ir.loops import neutral
 from ...loop_ir.tree import (
     Accumulate,
@@ -17,7 +17,6 @@ from ...loop_ir.tree import (
     Kind,
     Local,
     Place,
-    Prefetch,
     Procedure,
     Read,
     Statement,
@@ -29,7 +28,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
-from ..analysis.finding import accesses, any_of, local_named, nested_in, with_inner, with_local
+from ..analysis.finding import accesses, any_of, local_named, nested, nested_in, with_inner, with_local, with_statements
 from ..rewrite import Named, check_fresh, refused, step
 
 
@@ -49,10 +48,7 @@ def lift(procedure: Procedure, array: str, *names: str, beside: bool = False) ->
     old = local_named(procedure, array)
     extents = {each.name: each for each in _around(procedure.body, old)}
     variables = [extents[name] for name in names if name in extents]
-    count, offset = 1, NOWHERE
-    for each in reversed(variables):
-        offset = offset + variable(each.name, each.extent) * count
-        count *= each.extent
+    count, offset = extent_of(variables), place_in(variables)
     new = replace(old, size=old.size * count)
     place = (lambda at: at * count + offset) if beside else (lambda at: at + offset * old.size)
     if not variables:
@@ -251,25 +247,22 @@ def _tile(loop: For, local: Local, name: str, before: Store | None, anew: bool) 
         )
     found = [one for one in statements(loop.body) if isinstance(one, For) and index.depends_on(one.variable)]
     own = list({one.variable: one for one in found}.values())
-    if not is_one_to_one(index, [one.variable for one in own]):
+    variables = [one.variable for one in own]
+    if not is_one_to_one(index, variables):
         raise refused(f"{what}: {index} is one element for several iterations", "each register is another element")
     if any(one.kind not in (Kind.UNROLLED, Kind.VECTOR) for one in found):
         raise refused(
             f"{what}: a loop inside is run in rounds",
             "registers are known by constant numbers: what indexes them is unrolled or a vector",
         )
-    at, size = NOWHERE, 1
-    for one in reversed(own):
-        at = at + variable(one.variable.name, one.variable.extent) * size
-        size *= one.variable.extent
-    tile = Local(name, size, local.dtype, Place.REGISTERS)
+    at = place_in(variables)
+    tile = Local(name, extent_of(variables), local.dtype, Place.REGISTERS)
     start = before.value if before is not None else Read(local.dtype, local, index)
     save: Block = (Store(local, index, Read(tile.dtype, tile, at)),)
     if anew and before is None:
         start, save = _anew(loop, local, index, Read(tile.dtype, tile, at), what)
     load: Block = (Store(tile, at, start),)
-    for one in reversed(own):
-        load, save = (with_body(one, load),), (with_body(one, save),)
+    load, save = (nested(own, (), each) for each in (load, save))
     return (Allocate(tile), *load, with_body(loop, with_local(loop.body, local, tile, lambda _: at)), *save)
 
 
@@ -281,9 +274,7 @@ def _anew(loop: For, local: Local, index: Index, part: Read, what: str) -> tuple
     reduction = reductions.pop() if len(reductions) == 1 else None
     if reduction is None or reads:
         raise refused(f"{what}: it is not only added to", "a sum starts anew if nothing else is done to the array")
-    value = neutral(reduction, local.dtype)
-    start = Number(local.dtype, value, f"{local.dtype.short} {value!r}")
-    return start, (Accumulate(local, index, reduction, part),)
+    return literal(local.dtype, neutral(reduction, local.dtype)), (Accumulate(local, index, reduction, part),)
 
 
 @step
@@ -298,21 +289,10 @@ def place(procedure: Procedure, where: str, *arrays: str) -> Procedure:
         found = moved.get(part.local) if isinstance(part, Read) else None
         return Read(part.dtype, found, part.index) if found is not None and isinstance(part, Read) else part
 
-    known: dict[Expression, Expression] = {}
+    def put(each: Statement) -> Statement:
+        if isinstance(each, Allocate):
+            return Allocate(moved.get(each.local, each.local))
+        is_moved = isinstance(each, (Store, Accumulate)) and isinstance(each.array, Local)
+        return replace(each, array=moved.get(each.array, each.array)) if is_moved else each
 
-    def within(block: Block) -> Block:
-        found: list[Statement] = []
-        for each in block:
-            match each:
-                case For() | If():
-                    found.append(with_body(each, within(each.body)))
-                case Prefetch():
-                    found.append(each)
-                case Allocate():
-                    found.append(Allocate(moved.get(each.local, each.local)))
-                case Store() | Accumulate():
-                    array = moved.get(each.array, each.array) if isinstance(each.array, Local) else each.array
-                    found.append(replace(each, array=array, value=rewritten(each.value, change, known)))
-        return tuple(found)
-
-    return replace(procedure, body=within(procedure.body))
+    return replace(procedure, body=with_statements(mapped(procedure.body, change), put))

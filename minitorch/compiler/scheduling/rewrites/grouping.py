@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import reduce
 
 from ....dtypes import DType, as_dtype
-from ...loop_ir.expressions import ALWAYS, Apply, Expression, Number, chosen, converted
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, chosen, converted, literal
 from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, linear, unravelled, variable
 from ...loop_ir.narrowing import narrowed
 from ...loop_ir.tree import (
@@ -32,8 +32,7 @@ from ...loop_ir.tree import (
     substituted,
 )
 from ..analysis.finding import any_of, at_loop, factors_of, nested_in
-from ..analysis.ranges import Range, of_type, value_range
-from ..analysis.stored import stored_ranges
+from ..analysis.ranges import Range, of_type, stored_ranges, value_range
 from ..rewrite import check_fresh, refused, step
 from .arrays import unguarded
 from .loops import check_independent
@@ -79,7 +78,7 @@ def pad_sum(procedure: Procedure, loop: str, multiple: int) -> Procedure:
         assert isinstance(moved, Accumulate)
 
         def padded(value: Expression) -> Expression:
-            return chosen(guard, value, Number(value.dtype, 0, f"{value.dtype.short} 0"))
+            return chosen(guard, value, literal(value.dtype, 0))
 
         factors = tuple(map(padded, factors_of(moved)))
         value = Apply(moved.value.dtype, "mul", factors) if factors else padded(moved.value)

@@ -38,6 +38,7 @@ from ..analysis.finding import (
     at_loop,
     has_loop,
     names_of,
+    nested,
     nested_in,
     with_loops_replaced,
 )
@@ -103,9 +104,8 @@ def fuse(procedure: Procedure, name: str, *names: str) -> Procedure:
             raise refused(f"fuse({', '.join(map(repr, names))})", "loops that are fused have nothing between them")
         own = Variable(name, extent_of(variables))
         places = unravelled(variable(name, own.extent), tuple(one.extent for one in variables))
-        for guard in guards:
-            body = (If(guard, body),)
-        return (For(own, substituted(body, dict(zip(variables, places, strict=True)))),)
+        body = substituted(nested((), guards, body), dict(zip(variables, places, strict=True)))
+        return (For(own, body),)
 
     return at_loop(procedure, names[0], change)
 
@@ -131,11 +131,7 @@ def reorder(procedure: Procedure, *names: str) -> Procedure:
         bound = _bound_by_order(variables, body, guards)
         if [inner.variable for inner in order if inner.variable in bound] != bound:
             check_independent(bound, body, f"reorder({', '.join(map(repr, names))})", sums=True, guards=guards)
-        for guard in guards:
-            body = (If(guard, body),)
-        for inner in reversed(order):
-            body = (with_body(inner, body),)
-        return body
+        return nested(order, guards, body)
 
     return any_of(procedure, names, change, must_change=False)
 
@@ -192,7 +188,7 @@ def unswitch(procedure: Procedure, loop: str) -> Procedure:
 def _unswitched(loop: For) -> For:
     """Move guards that hold in all iterations of a loop, or in none, out of it."""
 
-    def around(inside: Inside) -> Inside:
+    def outside(inside: Inside) -> Inside:
         found = ALWAYS
         for low, index, high in inside.bounds:
             steps = {gcd(factor, low, high) for _, factor in index.terms} if index.depends_on(loop.variable) else ()
@@ -200,7 +196,7 @@ def _unswitched(loop: For) -> For:
             found = found.and_(low // step, index // step, high // step)
         return found
 
-    body = mapped(loop.body, lambda part: part, inside=around)
+    body = mapped(loop.body, lambda part: part, inside=outside)
     return loop if body == loop.body else For(loop.variable, body, loop.kind)
 
 
@@ -236,11 +232,7 @@ def distribute(procedure: Procedure, *names: str) -> Procedure:
             run = tuple(part)
             pieces = _stored_together(run) if is_plain else [(inner,) for inner in run]
             for piece in pieces:
-                for guard in guards:
-                    piece = (If(guard, piece),)
-                for inner in reversed(chain):
-                    piece = (with_body(inner, piece),)
-                result += piece
+                result += nested(chain, guards, piece)
         return result
 
     return any_of(procedure, names, change)
@@ -265,14 +257,14 @@ def _marked(
     def change(each: For) -> Iterable[Statement]:
         check(each)
         inner = _unswitched(each) if kind is Kind.VECTOR else each
-        return [For(each.variable, with_loops_replaced(inner.body, name, change), kind)]
+        return [For(each.variable, with_loops_replaced(inner.body, (name,), change), kind)]
 
     tidy = kind is Kind.VECTOR
     if not has_loop(procedure.body, name):
         return procedure
     if inside is None or not has_loop(procedure.body, inside):
         return at_loop(procedure, name, change, tidy)
-    within = lambda each: [with_body(each, with_loops_replaced(each.body, name, change))]  # noqa: E731
+    within = lambda each: [with_body(each, with_loops_replaced(each.body, (name,), change))]  # noqa: E731
     return at_loop(procedure, inside, within, tidy)
 
 

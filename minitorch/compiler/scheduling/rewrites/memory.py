@@ -27,7 +27,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import accesses_of, conflicts
-from ..analysis.finding import at_loop, stores_of
+from ..analysis.finding import at_loop, stores_of, with_statements
 from ..rewrite import check_fresh, refused, step
 
 LINE = 64  # bytes of a line of the cache
@@ -91,17 +91,10 @@ def stream(procedure: Procedure, argument: int) -> Procedure:
     if not found:
         raise refused(f"stream({argument})", "the kernel stores to the argument")
 
-    def within(block: Block) -> Block:
-        return tuple(
-            with_body(each, within(each.body))
-            if isinstance(each, (For, If))
-            else replace(each, past_caches=True)
-            if isinstance(each, Store) and each.array == argument
-            else each
-            for each in block
-        )
+    def streamed(each: Statement) -> Statement:
+        return replace(each, past_caches=True) if isinstance(each, Store) and each.array == argument else each
 
-    return replace(procedure, body=within(procedure.body))
+    return replace(procedure, body=with_statements(procedure.body, streamed))
 
 
 @step

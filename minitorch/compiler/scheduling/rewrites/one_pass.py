@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ....dtypes import bool_, float32, float64
-from ...loop_ir.expressions import Apply, Expression, Number
+from ...loop_ir.expressions import Apply, Expression, literal
 from ...loop_ir.index import NOWHERE
 from ...loop_ir.tree import (
     Accumulate,
@@ -108,7 +108,7 @@ class _Maximum:
 
     def number(self, value: float) -> Expression:
         """Return a constant of its type."""
-        return Number(self.array.dtype, value, f"{self.array.dtype.short} {value!r}")
+        return literal(self.array.dtype, value)
 
     @property
     def is_lowest(self) -> Expression:

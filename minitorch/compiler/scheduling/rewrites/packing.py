@@ -26,6 +26,7 @@ from ...loop_ir.tree import (
     Statement,
     Store,
     arrays_written,
+    in_loops,
     mapped,
     sole_guard,
     statements,
@@ -139,8 +140,7 @@ def pack(
         names = {each: variable(f"{front}{each.name}", each.extent) for each in own}
         store: Statement = Store(local, index, held)
         copy: Block = substituted((store if guard == ALWAYS else If(guard, (store,)),), names)
-        for each in reversed(own):
-            copy = (For(Variable(f"{front}{each.name}", each.extent), copy),)
+        copy = in_loops(tuple(Variable(f"{front}{each.name}", each.extent) for each in own), copy)
         rest = _replaced(block, factor, new, [each for each in own if not factor.depends_on(each)])
         return (*before, Allocate(local), *copy, *rest)
 

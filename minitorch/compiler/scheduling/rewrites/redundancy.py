@@ -32,10 +32,12 @@ from ..analysis.finding import (
     is_zero,
     local_named,
     names_of,
+    nested,
     nested_in,
     stores_of,
     with_inner,
     with_local,
+    with_statements,
 )
 from ..rewrite import refused, step
 
@@ -71,11 +73,7 @@ def hoist(procedure: Procedure, *names: str) -> Procedure:
         if arrays_used(fixed) & arrays_written(rest):
             changed = names_of(arrays_used(fixed) & arrays_written(rest))
             raise refused(f"{what}: {changed} change in the loops", "nothing in the loops stores to the operands")
-        for guard in guards:
-            rest = (If(guard, rest),)
-        for one in reversed(chain):
-            rest = (with_body(one, rest),)
-        return (*fixed, *rest)
+        return (*fixed, *nested(chain, guards, rest))
 
     if not names:
         raise refused(what, "a step of a schedule changes something")
@@ -182,7 +180,8 @@ def factor_out(procedure: Procedure, array: str, loop: str) -> Procedure:
             raise refused(
                 f"{what}: {local.name}[{sum_.index}] is no sum of its own", "a sum goes on in every iteration"
             )
-        return (with_body(each, _replaced(each.body, sum_, new)), *for_elements(each.body, sum_, total))
+        body = with_statements(each.body, lambda one: new if one == sum_ else one)
+        return (with_body(each, body), *for_elements(each.body, sum_, total))
 
     def within(block: Block) -> Block:
         found: list[Statement] = []
@@ -197,13 +196,6 @@ def factor_out(procedure: Procedure, array: str, loop: str) -> Procedure:
     if body == procedure.body:
         raise refused(f"{what}: there is no such loop", "a step of a schedule changes something")
     return replace(procedure, body=body)
-
-
-def _replaced(block: Block, old: Statement, new: Statement) -> Block:
-    return tuple(
-        new if each == old else with_body(each, _replaced(each.body, old, new)) if isinstance(each, (For, If)) else each
-        for each in block
-    )
 
 
 def taken_apart(

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Number, Position
-from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Number, Position, literal
+from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, place_in
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -24,7 +24,7 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
-    around,
+    in_loops,
     sole_guard,
     statements,
     with_body,
@@ -153,7 +153,7 @@ class _Columns:
         return any(held.substitute({self.loop.variable: NOWHERE + at}) == ALWAYS for at in (0, last))
 
     def rest(
-        self, held: Inside, bound: Bound, left: list[tuple[Store | Accumulate, Expression]], number: int
+        self, held: Inside, bound: Bound, left: list[tuple[Store | Accumulate, Expression]], count: int
     ) -> tuple[list[Statement], list[Statement]]:
         """Return statements that sum up the remainder where a condition fails, the same for all rows, and add it."""
         low, index, high = bound
@@ -163,11 +163,9 @@ class _Columns:
         for each, value in left:
             assert isinstance(each.array, Local)
             over = tuple(one for one in dict.fromkeys(self.inner) if each.index.depends_on(one))
-            at, size = NOWHERE, 1
-            for one in reversed(over):
-                at, size = at + variable(one.name, one.extent) * size, size * one.extent
-            array = Local(f"{each.array.name}_rest{number or ''}", size, each.array.dtype)
-            zero = Number(array.dtype, 0.0, f"{array.dtype.short} 0.0")
+            at, size = place_in(over), extent_of(over)
+            array = Local(f"{each.array.name}_rest{count or ''}", size, each.array.dtype)
+            zero = literal(array.dtype, 0.0)
             guards = list(_guards(self.loop.body, each))
             within = Inside(tuple(bound for bound in guards if any(bound[1].depends_on(one) for one in over)))
             term: Statement = Accumulate(array, at, "reduce_sum", value)
@@ -175,10 +173,10 @@ class _Columns:
                 term = If(Inside((bound,)), (term,))
             total: Statement = Accumulate(each.array, each.index, "reduce_sum", Read(array.dtype, array, at))
             others = tuple(one for one in _loops_around(self.loop.body, each) if one not in over)
-            inner = around((*others, *over), (term,))
-            before += [Allocate(array), *around(over, (Store(array, at, zero),))]
+            inner = in_loops((*others, *over), (term,))
+            before += [Allocate(array), *in_loops(over, (Store(array, at, zero),))]
             before += [For(self.loop.variable, (If(fails, inner),))]
-            after += around(over, (total if within == ALWAYS else If(within, (total,)),))
+            after += in_loops(over, (total if within == ALWAYS else If(within, (total,)),))
         return before, after
 
     # The remainder of a value: its kind, and its expression in terms of the column.
@@ -295,7 +293,7 @@ def _exp(columns: _Columns, value: Apply) -> tuple[str, Expression]:
     kind, left = columns.of(value.arguments[0])
     if kind != LOWEST:
         return PLAIN, value
-    zero = Number(value.dtype, 0.0, f"{value.dtype.short} 0.0")
+    zero = literal(value.dtype, 0.0)
     return NOTHING, zero if isinstance(left, Number) else Apply(value.dtype, "exp", (left,))
 
 
@@ -304,7 +302,7 @@ def _cast(columns: _Columns, value: Apply) -> tuple[str, Expression]:
     if kind == PLAIN or not value.dtype.is_floating_point:
         return PLAIN, value
     if isinstance(left, Number):
-        return kind, Number(value.dtype, left.value, f"{value.dtype.short} {left.value!r}")
+        return kind, literal(value.dtype, left.value)
     return kind, Apply(value.dtype, "cast", (left,))
 
 

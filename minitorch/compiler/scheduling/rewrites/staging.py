@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load
-from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, place_in, variable
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -22,13 +22,14 @@ from ...loop_ir.tree import (
     Statement,
     Store,
     arrays_written,
+    in_loops,
     mapped,
     statements,
     substituted,
     with_body,
 )
 from ..analysis.dependences import is_one_to_one, variables_of
-from ..analysis.finding import array_of, at_loop, has_loop, names_of, names_of_loops
+from ..analysis.finding import array_of, at_loop, has_loop, names_of, names_of_loops, with_statements
 from ..rewrite import check_fresh, refused, step
 
 Bounds = tuple[tuple[int, Index, int], ...]
@@ -72,11 +73,8 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
             return None
         access, around = found
         own = [each for name in order for each in around if each.name == name]
-        index, size = NOWHERE, 1
-        for each in reversed(own):
-            index = index + variable(each.name, each.extent) * size
-            size *= each.extent
-        local = Local(into, size, access.value.dtype if isinstance(access, Store) else access.dtype)
+        index = place_in(own)
+        local = Local(into, extent_of(own), access.value.dtype if isinstance(access, Store) else access.dtype)
         made.add(local)
         if len(made) > 1:
             raise refused(f"{what}: it is of another size elsewhere", "an array has one size")
@@ -89,10 +87,10 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
             condition = _checked_reads(what, block, copied, own)
             copy = (Store(local, index, copied),)
         copy = substituted(copy if condition == ALWAYS else (If(condition, copy),), renamed)
-        for each in reversed(own):
-            copy = (For(Variable(f"{into}_{each.name}", each.extent), copy),)
+        copy = in_loops(tuple(Variable(f"{into}_{each.name}", each.extent) for each in own), copy)
         if isinstance(access, Store):
-            return (Allocate(local), *_stored(block, access, local, index), *copy)
+            store = Store(local, index, access.value)
+            return (Allocate(local), *with_statements(block, lambda one: store if one is access else one), *copy)
         element = Read(local.dtype, local, index)
         first = next(number for number, each in enumerate(block) if uses((each,), copied))
         rest = mapped(block[first:], lambda part: element if part == copied else part)
@@ -191,18 +189,6 @@ def _checked_store(what: str, block: Block, store: Store, own: list[Variable]) -
             "every iteration stores another element, and nothing else reads or stores to the argument",
         )
     return Inside(bounds)
-
-
-def _stored(block: Block, store: Store, local: Local, index: Index) -> Block:
-    """Return a block with a store to an array in place of one to an argument."""
-    return tuple(
-        Store(local, index, each.value)
-        if each is store and isinstance(each, Store)
-        else with_body(each, _stored(each.body, store, local, index))
-        if isinstance(each, (For, If))
-        else each
-        for each in block
-    )
 
 
 @step

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Number, rewritten
-from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, literal, rewritten
+from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, place_in, variable
 from ...loop_ir.loops import neutral
 from ...loop_ir.tree import (
     Accumulate,
@@ -26,6 +26,7 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
+    in_loops,
     statements,
     substituted,
     with_body,
@@ -174,20 +175,15 @@ def split_reduction(
                 one.variable for one in statements(each) if isinstance(one, For) and index.depends_on(one.variable)
             )
         )
-        at, size = NOWHERE, 1
-        for one in reversed(inside):
-            at, size = at + variable(one.name, one.extent) * size, size * one.extent
+        at, size = place_in(inside), extent_of(inside)
         parts = Local(into, size * own.extent, local.dtype)
         reduction = sums[0].reduction
-        start = neutral(reduction, local.dtype)
-        nothing = Number(local.dtype, start, f"{local.dtype.short} {start!r}")
+        nothing = literal(local.dtype, neutral(reduction, local.dtype))
         mine = variable(own.name, own.extent) * size + at
 
         def over(statement: Statement, turns: int = 1) -> Block:
-            block: Block = (statement,)
-            for one in reversed(inside):
-                block = (For(one, block),)
-            return (For(Variable(own.name, turns), block),) if turns > 1 else block
+            outer = (Variable(own.name, turns),) if turns > 1 else ()
+            return in_loops((*outer, *inside), (statement,))
 
         before: Block = (Allocate(parts), *over(Store(parts, mine, nothing), own.extent))
         body = with_local(each, local, parts, lambda _: mine)
@@ -247,9 +243,7 @@ def sink(procedure: Procedure, *names: str) -> Procedure:
 
 
 def _sunk(body: Block, chain: list[Variable]) -> Block:
-    offset, width = NOWHERE, 1
-    for one in reversed(chain):
-        offset, width = offset + variable(one.name, one.extent) * width, width * one.extent
+    offset, width = place_in(chain), extent_of(chain)
     own = [each.local for each in statements(body) if isinstance(each, Allocate)]
     wider = {local: replace(local, name=f"{local.name}_{chain[-1].name}", size=local.size * width) for local in own}
 
@@ -266,13 +260,9 @@ def _sunk(body: Block, chain: list[Variable]) -> Block:
 
         def close() -> None:
             if run:
-                inner: Block = tuple(run)
+                inner: Block = tuple(run) if guard == ALWAYS else (If(guard, tuple(run)),)
                 run.clear()
-                if guard != ALWAYS:
-                    inner = (If(guard, inner),)
-                for one in reversed(chain):
-                    inner = (For(one, inner),)
-                found.extend(inner)
+                found.extend(in_loops(tuple(chain), inner))
 
         for each in block:
             match each:
