@@ -14,7 +14,7 @@ from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.machine import compile_ir
 from minitorch.compiler.fusion import transient
-from minitorch.compiler.fusion.transient import AGAIN
+from minitorch.compiler.fusion.roots import TILE_BY_TILE
 from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir import source
 from minitorch.compiler.runtime import threads
@@ -305,8 +305,8 @@ def test_narrow_vectors() -> None:
 def test_the_ledger_says_what_is_computed_again() -> None:
     q, k, v, g = tensors(*[(2, 3, 70, 32)] * 4)
     ledger = mt.jit(gradient(plain), backend="llvm").ledger(q, k, v, g)
-    again = [edge for edge in ledger.edges if edge.reason == AGAIN]
-    assert again and all(edge.fused for edge in again) and AGAIN in str(ledger)
+    again = [edge for edge in ledger.edges if edge.reason == TILE_BY_TILE]
+    assert again and all(edge.fused for edge in again) and TILE_BY_TILE in str(ledger)
 
 
 def without_tiles(function: Function, *arguments: mt.Tensor) -> bool:

@@ -109,19 +109,19 @@ def test_no_value_is_outside_of_its_range() -> None:
     assert not outside(range(1500))
 
 
-def forgets_nan(value: Apply, operation: Any, known: Any, describe: Any) -> ranges.Range:
+def forgets_nan(value: Apply, operation: Any, known: Any, describe: Any) -> intervals.Range:
     a, b = (known[part] for part in value.arguments)
-    return ranges.Range(max(a.low, b.low), max(a.high, b.high))
+    return intervals.Range(max(a.low, b.low), max(a.high, b.high))
 
 
-def takes_the_other_side(value: Apply, operation: Any, known: Any, describe: Any) -> ranges.Range:
+def takes_the_other_side(value: Apply, operation: Any, known: Any, describe: Any) -> intervals.Range:
     _, here, elsewhere = value.arguments
     return known[here] if known[here].high < known[elsewhere].high else known[elsewhere]
 
 
-def does_not_wrap(value: Apply, operation: Any, known: Any, describe: Any) -> ranges.Range:
+def does_not_wrap(value: Apply, operation: Any, known: Any, describe: Any) -> intervals.Range:
     low, high = (known[value.arguments[0]].low, known[value.arguments[0]].high)
-    return ranges.Range(max(low, -128), min(high, 127))
+    return intervals.Range(max(low, -128), min(high, 127))
 
 
 @pytest.mark.parametrize(

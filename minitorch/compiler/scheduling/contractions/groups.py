@@ -25,12 +25,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ....dtypes import DType, int8, int16, int32, uint8
+from ....passes.intervals import Range, of_type
 from ...loop_ir.expressions import ALWAYS, Expression, Load
 from ...loop_ir.index import Variable
 from ...loop_ir.loops import Bounds
 from ...loop_ir.narrowing import narrowed
 from ...target import Target
-from ..analysis.ranges import Range, of_type, value_range
+from ..analysis.ranges import value_range
 from .gemm import Contraction, Operand, operand
 
 # The types of both factors, for each size of a group.

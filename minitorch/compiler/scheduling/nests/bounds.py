@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Container
 
 from ....ir import Node
+from ....passes.intervals import Range, of_type
 from ....primitives import Literal
 from ...loop_ir.expressions import Expression, Inside, Load
 from ...loop_ir.index import linear, variable
 from ...loop_ir.loops import Bounds
 from ...loop_ir.lower import At, Lowering, Reader, can_lower
-from ..analysis.ranges import Range, of_type, value_range
+from ..analysis.ranges import value_range
 
 FURTHEST = 3  # values on the way to a known range: a cast reads a clamped value, which may be read twice
 

@@ -283,7 +283,8 @@ def build_kernel(
     nodes = list(builder.buffers)
     # Of the stored values, not of the statements: a value without elements may have lost its statements.
     written = {builder.buffers[member.node] for member in group.members if member.node in stored}
-    nests, phases = (nest,), (0,)
+    nests: tuple[Nest, ...] = (nest,)
+    phases: tuple[int, ...] = (0,)
     if cut_long and has_columns and not group.tiles:
         from .split import split
 

@@ -292,7 +292,8 @@ def place(procedure: Procedure, where: str, *arrays: str) -> Procedure:
     def put(each: Statement) -> Statement:
         if isinstance(each, Allocate):
             return Allocate(moved.get(each.local, each.local))
-        is_moved = isinstance(each, (Store, Accumulate)) and isinstance(each.array, Local)
-        return replace(each, array=moved.get(each.array, each.array)) if is_moved else each
+        if isinstance(each, (Store, Accumulate)) and isinstance(each.array, Local):
+            return replace(each, array=moved.get(each.array, each.array))
+        return each
 
     return replace(procedure, body=with_statements(mapped(procedure.body, change), put))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import reduce
 
 from ....dtypes import DType, as_dtype
+from ....passes.intervals import Range, of_type
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, chosen, converted, literal
 from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, linear, unravelled, variable
 from ...loop_ir.narrowing import narrowed
@@ -32,7 +33,7 @@ from ...loop_ir.tree import (
     substituted,
 )
 from ..analysis.finding import any_of, at_loop, factors_of, nested_in
-from ..analysis.ranges import Range, of_type, stored_ranges, value_range
+from ..analysis.ranges import stored_ranges, value_range
 from ..rewrite import check_fresh, refused, step
 from .arrays import unguarded
 from .loops import check_independent
