@@ -21,8 +21,8 @@ import minitorch as mt
 from minitorch import nn
 from minitorch_course.conditions import settings, version_of
 from minitorch_course.recording import FOLDER
-from tests.browser import CHROMIUM, DRIVER, find
 from tests.recorded_functions import write
+from tests.support.browser import CHROMIUM, DRIVER, find
 
 ARGUMENTS = (
     "--headless=new",

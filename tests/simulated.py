@@ -28,9 +28,10 @@ from typing import Any
 from minitorch_grading.checks import EXERCISES as TASKS_OF
 from minitorch_grading.checks import TASKS
 from minitorch_grading.grading.course.ledger import Ledger
-from tests import classes, downloads
-from tests.test_adversarial import ATTACKS, Attack
-from tests.test_cluster import Cluster
+from tests.grading import classes
+from tests.grading.collecting import downloads
+from tests.grading.course.test_cluster import Cluster
+from tests.grading.sandbox.test_adversarial import ATTACKS, Attack
 from tests.zoo import ANIMALS, Animal, as_cell
 from tools.clone import RELEASED, SOLUTIONS
 
@@ -51,7 +52,7 @@ until = "7 days"
 LATE = (timedelta(minutes=14), timedelta(hours=5), timedelta(days=1, hours=1), timedelta(days=6), timedelta(days=7.1))
 EXTENSION, LATER = "3 days", timedelta(days=3)
 
-# Of `tests.test_adversarial`, those that do not depend on what the function is, and do not take long.
+# Of `tests.grading.sandbox.test_adversarial`, those that do not depend on what the function is, and do not take long.
 NAMES = """
     os-exit kill-itself kill-everybody-else memory-at-once large-file many-descriptors memory-files shared-segments
     own-namespace background-process write-the-gradebook read-solutions network not-json json-of-another-shape deep-json

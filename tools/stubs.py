@@ -4,7 +4,7 @@ Two files need one. `minitorch/__init__.py` takes the public functions from wher
 `minitorch/methods.py` has classes whose methods are installed from outside. Both stubs are written from the objects
 that are there after ``import minitorch``: names, parameters, defaults, annotations, and the first line of each
 docstring.
-`tests/test_stubs.py` compares the files with what this program writes, and with the package (mypy's ``stubtest``).
+`tests/project/test_stubs.py` compares the files with what this program writes, and with the package (``stubtest``).
 
 Aliases in annotations are written out, so that an editor shows ``int | Sequence[int] | None`` and not ``Dims``; only
 `Operand` and `Number`, which occur everywhere, stay.

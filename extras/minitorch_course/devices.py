@@ -1,7 +1,7 @@
 """`with_devices`: a function that needs eight devices runs on virtual ones, and is shown as recorded without JAX.
 
 The devices are the processor, divided by JAX. Only counts are shown, so the record is the same on every
-machine. ``python -m tests.test_devices_recorded`` makes it, from the notebook as it is.
+machine. ``python -m tests.course.test_devices_recorded`` makes it, from the notebook as it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`with_torch`, `with_onnxruntime`: functions that run where a package is installed; elsewhere their record is shown.
 
 The course compares itself with PyTorch and ONNX Runtime, and needs neither. A record says on which machine and with
-which version it was made, from the notebooks as they are: ``python -m tests.optional.test_torch_recorded`` makes
+which version it was made, from the notebooks as they are: ``python -m tests.course.test_torch_recorded`` makes
 PyTorch's, ``python -m tests.recorded_functions`` ONNX Runtime's.
 """
 

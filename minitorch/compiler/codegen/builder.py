@@ -1,7 +1,7 @@
 """The instruction builder: llvmlite's, but for forms that LLVM's code generator fails on.
 
 LLVM's assertions end the process, and the interpreter with it. So a form that is known to fail one is never emitted;
-`tests/test_compiling.py` looks for more of them, in separate processes.
+`tests/compiler/codegen/test_targets.py` looks for more of them, in separate processes.
 """
 
 from __future__ import annotations
