@@ -36,6 +36,7 @@ from .journal import Journal
 from .keeper import Keeper
 from .keys import conditions_of
 from .local import here
+from .names import sentences
 from .plan import Item, Plan, cells_of_task, looked_at, merged, planned, planned_task
 from .private import tighten
 from .progress import Progress
@@ -141,18 +142,14 @@ def _left(journal: Journal, rows: list[Row], plan: Plan) -> list[str]:
     failed = [(row.student, row.exercise) for row in rows if row.result.failed]
     final = [who for who in failed if journal.entries[who].is_final]
     again = [who for who in failed if who not in final]
-    return [
-        said.format(", ".join(map(" ".join, names)))
-        for said, names in (
-            ("The grader itself failed on {}; the same command tries once more.", again),
-            ("The grader itself failed on {}, which stays so; `--again` tries once more.", final),
-            (
-                "Not graded, since there is no result of this work whose other tasks could stay: {}.",
-                [item.who for item in plan.passed_over],
-            ),
-        )
-        if names
-    ]
+    return sentences(
+        ("The grader itself failed on {}; the same command tries once more.", map(" ".join, again)),
+        ("The grader itself failed on {}, which stays so; `--again` tries once more.", map(" ".join, final)),
+        (
+            "Not graded, since there is no result of this work whose other tasks could stay: {}.",
+            (" ".join(item.who) for item in plan.passed_over),
+        ),
+    )
 
 
 def _warnings(course: Course, readable: list[Path]) -> list[str]:

@@ -8,6 +8,7 @@ another name is refused with a reason: a name that is changed silently would be 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 LONGEST = 64
 PUNCTUATION = "._-@+"
@@ -48,3 +49,14 @@ def visible(text: object) -> str:
         'red\\\\x1b[31m'
     """
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in str(text))
+
+
+def sentences(*notes: tuple[str, Iterable[str]]) -> list[str]:
+    """The notes that are about somebody: of each a sentence and the names for its braces.
+
+    Example:
+        >>> sentences(("{} is late.", ["ana"]), ("{} is missing.", []))
+        ['ana is late.']
+    """
+    found = ((sentence, ", ".join(names)) for sentence, names in notes)
+    return [sentence.replace("{}", names) for sentence, names in found if names]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from minitorch.errors import CommandError
 
+from ..course.names import sentences
 from ..course.report import Row
 from ..enrolment.roster import Person, Roster, folder_name
 from .standings import Standings
@@ -95,19 +96,13 @@ class Filling:
         lost = [row for row in graded if has_cells and row.student not in self.met]
         waiting = [" ".join(who) for who in self.found.waiting if who[1] in exercises]
         nothing = "left empty" if has_cells else "without points"
-        notes = [
-            said.format(", ".join(names))
-            for said, names in (
-                (f"Not graded yet, and {nothing}: {{}}. `minitorch grade` goes on.", waiting),
-                (
-                    f"{nothing.capitalize()} until a person has looked, since an incident took all points: {{}}.",
-                    _names(undecided),
-                ),
-                ("A person has still to look at: {}.", _names([row for row in graded if row.waits])),
-                ("With points, but not in the file: {}.", _names(lost)),
-            )
-            if names
-        ]
+        until = f"{nothing.capitalize()} until a person has looked, since an incident took all points: {{}}."
+        notes = sentences(
+            (f"Not graded yet, and {nothing}: {{}}. `minitorch grade` goes on.", waiting),
+            (until, _names(undecided)),
+            ("A person has still to look at: {}.", _names([row for row in graded if row.waits])),
+            ("With points, but not in the file: {}.", _names(lost)),
+        )
         return [*self.found.notes, *notes, *self.notes], not (waiting or lost or (has_cells and undecided))
 
 

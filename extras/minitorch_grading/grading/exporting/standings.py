@@ -20,7 +20,7 @@ from ..course.journal import Journal
 from ..course.keys import work_of
 from ..course.ledger import Ledger
 from ..course.marks import Who
-from ..course.names import visible
+from ..course.names import sentences, visible
 from ..course.report import Row
 from ..enrolment.deadlines import FILE, Deadlines, Rules
 from ..limits import Limits
@@ -103,15 +103,14 @@ def apply(rules: Rules, course: Course, exercises: Iterable[str]) -> list[str]:
     for (student, exercise), points in sorted(Ledger.read(course.gradebook).penalties.items()):
         if points and exercise in late:
             late[exercise].append(f"{student} {-points:g}")
-    return [
-        f"Being late costs points in {exercise}, which the table has not taken off: {', '.join(costs)}."
-        for exercise, costs in late.items()
-        if costs
-    ] + [
-        f"Nothing was handed in for {exercise} by {', '.join(missing)}."
-        for exercise, missing in absent(course, rules.roster, exercises).items()
-        if missing
-    ]
+    missing = absent(course, rules.roster, exercises)
+    return sentences(
+        *(
+            (f"Being late costs points in {name}, which the table has not taken off: {{}}.", late[name])
+            for name in late
+        ),
+        *((f"Nothing was handed in for {name} by {{}}.", missing[name]) for name in missing),
+    )
 
 
 def enter_penalties(course: Course, found: Standings) -> None:

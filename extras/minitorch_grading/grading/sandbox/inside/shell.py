@@ -27,9 +27,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets import Type
 from traitlets.config import Config
 
 from .channel import SHOWN, ClosedError, frame, receive
@@ -139,22 +137,6 @@ def _forms(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-class Hook(DisplayHook):
-    """The value of a cell's last line."""
-
-    outbox: Any = None
-
-    def write_output_prompt(self) -> None:
-        """There is none."""
-
-    def write_format_data(self, format_dict: dict[str, Any], md_dict: dict[str, Any] | None = None) -> None:
-        """Send it."""
-        self.outbox.send({"result": _forms(format_dict)})
-
-    def log_output(self, format_dict: dict[str, Any]) -> None:
-        """Nothing is logged."""
-
-
 class StdinNotImplementedError(NotImplementedError):
     """A cell has asked for input. Jupyter's kernel has an error of the same name."""
 
@@ -164,7 +146,6 @@ class Shell(InteractiveShell):
 
     outbox: Any = None
     renewal: Any = None
-    displayhook_class = Type(Hook)
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         lines = self.InteractiveTB.stb2text(stb).splitlines() if not isinstance(stb, list) else stb
@@ -232,7 +213,9 @@ def make_shell(checks: str) -> Any:
     """A shell that is ready to be copied; `checks` is the name of their module."""
     config = Config(HistoryManager={"enabled": False}, InteractiveShell={"colors": "NoColor"})
     shell: Any = Shell.instance(config=config)
-    shell.outbox = outbox = shell.displayhook.outbox = Outbox()
+    shell.outbox = outbox = Outbox()
+    shell.displayhook.write_format_data = lambda data, *_: outbox.send({"result": _forms(data)})
+    shell.displayhook.write_output_prompt = shell.displayhook.log_output = lambda *_: None
     shell.display_pub.publish = lambda data, *_, **__: outbox.send({"shown": _forms(data)})
     shell.display_pub.clear_output = lambda *_, **__: None  # nothing is taken back
     ours, theirs = socket.socketpair()
