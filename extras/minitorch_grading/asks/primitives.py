@@ -43,18 +43,6 @@ class Value:
         """The lengths of its dimensions."""
         return self.node.shape
 
-    @property
-    def T(self) -> Value:  # noqa: N802  as NumPy calls it
-        """The transposed matrix."""
-        return Value(apply(P.permute, self.node, dims=(1, 0)))
-
-    def __matmul__(self, other: object) -> Value:
-        if not isinstance(other, Value):
-            raise TypeError(f"the right operand of @ is a value of the graph, and it is a {type(other).__name__}")
-        if self.shape[1] != other.shape[0]:
-            raise ValueError(f"{list(self.shape)} @ {list(other.shape)}: the inner lengths differ")
-        return Value(apply(P.dot, self.node, other.node, dtype=float32))
-
     __bool__ = __len__ = __iter__ = refusal(
         "a graph is written down before it has numbers, so it has no `if`: use where(condition, a, b)"
     )

@@ -14,31 +14,61 @@ import numpy as np
 
 from minitorch import primitives as P
 from minitorch.dtypes import float32
-from minitorch.graph import Graph, apply, input_node
-from minitorch.ir import Spec
+from minitorch.graph import Graph, apply, input_node, literal
+from minitorch.ir import Node, Shape, Spec
 
 from .ask import Ask, call_with_arguments
 from .limit import Limited
 from .needs import Needs
 from .plain import described, plain
-from .primitives import Value
 
 NEEDS = Needs(engine=("graph",))
 
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
 
-def columns(matrix: Value, begin: int, end: int) -> Value:
+class Matrix:
+    """A matrix of a program, of which the shape is known, and no number."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @property
+    def shape(self) -> Shape:
+        """Rows and columns."""
+        return self.node.shape
+
+    @property
+    def T(self) -> Matrix:  # noqa: N802  as NumPy calls it
+        """The transposed matrix."""
+        return Matrix(apply(P.permute, self.node, dims=(1, 0)))
+
+    def __matmul__(self, other: object) -> Matrix:
+        if not isinstance(other, Matrix):
+            raise TypeError(f"the right operand of @ is a matrix of the program, and it is a {type(other).__name__}")
+        if self.shape[1] != other.shape[0]:
+            raise ValueError(f"{list(self.shape)} @ {list(other.shape)}: the inner lengths differ")
+        return Matrix(apply(P.dot, self.node, other.node, dtype=float32))
+
+    def __mul__(self, number: object) -> Matrix:
+        if not isinstance(number, (int, float)):
+            raise TypeError(f"a matrix is multiplied by a number here, and it is a {type(number).__name__}")
+        return Matrix(apply(P.mul, self.node, literal(float(number), Spec(self.shape, float32))))
+
+    __rmul__ = __mul__
+
+
+def columns(matrix: Matrix, begin: int, end: int) -> Matrix:
     """The columns from `begin` up to `end`, which is not among them."""
     rows, width = matrix.shape
     if not 0 <= begin < end <= width:
         raise ValueError(f"columns {begin} to {end} of a matrix that has {width}")
-    return Value(apply(P.slice_, matrix.node, start=(0, begin), stop=(rows, end), step=(1, 1)))
+    return Matrix(apply(P.slice_, matrix.node, start=(0, begin), stop=(rows, end), step=(1, 1)))
 
 
-def joined(matrices: Sequence[Value]) -> Value:
+def joined(matrices: Sequence[Matrix]) -> Matrix:
     """Matrices with equally many rows, side by side."""
-    return Value(apply(P.concatenate, *[each.node for each in matrices], dim=1))
+    return Matrix(apply(P.concatenate, *[each.node for each in matrices], dim=1))
 
 
 def program_of(function: Any, rows: int, width: int, heads: int, size: int) -> Graph:
@@ -52,8 +82,8 @@ def program_of(function: Any, rows: int, width: int, heads: int, size: int) -> G
         [input_node(f"{name}{head}", Spec((width, size), float32)) for head in range(heads)]
         for name in ("query", "key", "value")
     ]
-    found = function(Value(x), *[[Value(each) for each in nodes] for nodes in weights])
-    if not isinstance(found, Value):
+    found = function(Matrix(x), *[[Matrix(each) for each in nodes] for nodes in weights])
+    if not isinstance(found, Matrix):
         raise TypeError(f"a matrix of the program has to be returned, and it is {described(plain(found))}")
     return Graph((x, *chain(*weights)), (found.node,))
 

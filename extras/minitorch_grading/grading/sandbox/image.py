@@ -36,9 +36,7 @@ ASKS = f"{CLASSROOM}.asks"
 SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # of its processes
 OWN = "checks"  # the module of an exercise's own checks
 ALWAYS = {CLASSROOM, f"{CLASSROOM}.withheld", ASKS}
-ALWAYS |= {
-    f"{ASKS}.{each}" for each in ("ask", "garbage", "limit", "needs", "nodes", "plain", "primitives", "recording")
-}
+ALWAYS |= {f"{ASKS}.{each}" for each in ("ask", "garbage", "limit", "needs", "nodes", "plain", "recording")}
 
 PAGES = "error_pages"  # which `minitorch.errors` reads
 
