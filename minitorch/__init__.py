@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from . import autograd, backends, dtypes, errors, functional, nn, optim, passes, primitives
+from . import autograd, backends, dtypes, errors, functional, primitives
 from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
 from .autograd.transforms import grad
 from .backends import get_num_threads, set_num_threads
@@ -28,8 +28,6 @@ from .dtypes import (
 from .dtypes import bool_ as bool
 from .functional import FUNCTIONS
 from .interpreters import is_grad_enabled
-from .modes import Graph, Jitted, Operation, Session, jit, lazy, placeholder
-from .nn.functional import log_softmax, relu, softmax
 from .packages import BESIDE
 from .packages import names_from as _names_from
 from .tensor import Tensor
@@ -47,31 +45,36 @@ globals().update(FUNCTIONS)
 # Names loaded on first use, each with its module.
 _LATER = {
     "Frozen": "minitorch_inference.frozen",
+    "Graph": f"{__name__}.modes.ways_in.definition",
+    "Jitted": f"{__name__}.modes.ways_in.jit",
+    "Operation": f"{__name__}.modes.ways_in.definition",
+    "Session": f"{__name__}.modes.ways_in.session",
     "autocast": "minitorch_amp",
-    "data": "minitorch.data",
+    "data": f"{__name__}.data",
     "freeze": "minitorch_inference.frozen",
     "get_autocast_dtype": "minitorch_amp",
     "is_autocast_enabled": "minitorch_amp",
+    "jit": f"{__name__}.modes.ways_in.jit",
+    "lazy": f"{__name__}.modes.ways_in.lazy",
     "load": "minitorch_checkpoints.checkpoints",
     "load_frozen": "minitorch_inference.frozen_graph",
     "machine": "minitorch_profiler",
+    "nn": f"{__name__}.nn",
+    "optim": f"{__name__}.optim",
+    "passes": f"{__name__}.passes",
+    "placeholder": f"{__name__}.modes.ways_in.definition",
     "profile": "minitorch_profiler",
     "save": "minitorch_checkpoints.checkpoints",
 }
-__getattr__ = _names_from(__name__, {**_LATER, **{name: f"{__name__}.{name}" for name in BESIDE}})
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *BESIDE})
-
+__getattr__, __dir__ = _names_from(__name__, {**_LATER, **{name: f"{__name__}.{name}" for name in BESIDE}})
 
 __all__ = [
     "DType", "Frozen", "Graph", "Jitted", "Operation", "Session", "Tensor", "amp", "autocast", "autograd", "backends",
     "bfloat16", "bool", "data", "debug", "double", "dtypes", "e", "enable_grad", "errors", "export", "float", "float16",
     "float32", "float64", "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half", "hessian",
     "inf", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian",
-    "jit", "lazy", "load", "load_frozen", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes",
-    "pi", "placeholder", "primitives", "profile", "profiler", "quantization", "relu", "save", "set_grad_enabled",
-    "set_num_threads", "sharding", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
+    "jit", "lazy", "load", "load_frozen", "long", "machine", "nan", "nn", "no_grad", "optim", "passes",
+    "pi", "placeholder", "primitives", "profile", "profiler", "quantization", "save", "set_grad_enabled",
+    "set_num_threads", "sharding", "short", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

@@ -186,10 +186,12 @@ from .functional.random import bernoulli as bernoulli
 from .functional.reductions import all as all
 from .functional.reductions import any as any
 from .functional.reductions import count_nonzero as count_nonzero
+from .functional.reductions import log_softmax as log_softmax
 from .functional.reductions import logsumexp as logsumexp
 from .functional.reductions import nansum as nansum
 from .functional.reductions import norm as norm
 from .functional.reductions import prod as prod
+from .functional.reductions import softmax as softmax
 from .functional.reductions import sum as sum
 from .functional.scans import cumprod as cumprod
 from .functional.scans import cumsum as cumsum
@@ -201,6 +203,7 @@ from .functional.selection import fmax as fmax
 from .functional.selection import fmin as fmin
 from .functional.selection import maximum as maximum
 from .functional.selection import minimum as minimum
+from .functional.selection import relu as relu
 from .functional.selection import where as where
 from .functional.shaping import broadcast_shapes as broadcast_shapes
 from .functional.shaping import broadcast_tensors as broadcast_tensors
@@ -232,9 +235,6 @@ from .modes.ways_in.jit import Jitted as Jitted
 from .modes.ways_in.jit import jit as jit
 from .modes.ways_in.lazy import lazy as lazy
 from .modes.ways_in.session import Session as Session
-from .nn.functional.activations import log_softmax as log_softmax
-from .nn.functional.activations import relu as relu
-from .nn.functional.activations import softmax as softmax
 from .tensor import Tensor as Tensor
 
 __version__: str

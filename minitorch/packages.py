@@ -83,24 +83,29 @@ def load(name: str) -> ModuleType:
     return import_module(name)
 
 
-def names_from(home: str, table: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of the module `home`, which takes names from other modules when first used.
+def names_from(
+    home: str, table: Mapping[str, str], made: Callable[[str, Any], Any] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of the module `home`, which takes names from other modules when first used.
 
-    Type checkers see another one, in ``if TYPE_CHECKING``: with this one a misspelt name would be `Any`.
+    Type checkers see another `__getattr__`, in ``if TYPE_CHECKING`` or a stub: with this one a misspelt name would be
+    `Any`.
 
     Args:
-        table: by name, the module that has it; a module of the same name is the value.
+        table: by name, the module that has it; a name of a module in `home` is that module.
+        made: given a name and its value, returns what `home` has under this name; by default the value.
     """
 
     def found(name: str) -> Any:
         if name not in table:
             raise AttributeError(f"module {home!r} has no attribute {name!r}")
         module = load(table[name])
-        value = module if table[name].endswith(f".{name}") else getattr(module, name)
+        value = module if table[name] == f"{home}.{name}" else getattr(module, name)
+        value = made(name, value) if made else value
         setattr(sys.modules[home], name, value)
         return value
 
-    return found
+    return found, lambda: sorted({*vars(sys.modules[home]), *table})
 
 
 def _require(name: str) -> None:

@@ -3,7 +3,7 @@
 Two files need one. `minitorch/__init__.py` takes the public functions from wherever they are declared, and
 `minitorch/methods.py` has classes whose methods are installed from outside. Both stubs are written from the objects
 that are there after ``import minitorch``: names, parameters, defaults, annotations, and the first line of each
-docstring.
+docstring. A package that loads its files when their names are used has a stub that imports them.
 `tests/project/test_stubs.py` compares the files with what this program writes, and with the package (``stubtest``).
 
 Aliases in annotations are written out, so that an editor shows ``int | Sequence[int] | None`` and not ``Dims``; only
@@ -264,7 +264,19 @@ def beside(name: str) -> str:
     return f"from {BESIDE[name]} import *  # noqa: F403\n"
 
 
+def later(name: str) -> str:
+    """The stub of a package of the engine that takes its names from files when they are first used."""
+    module = importlib.import_module(name)
+    lines = []
+    for public, home in module._HOMES.items():
+        source = home.removeprefix(name) if home.startswith(f"{name}.") else home
+        lines.append(f"from {'.' if source == f'.{public}' else source} import {public} as {public}")
+    return Stub(module, ()).text([*lines, f"__all__ = {module.__all__!r}"])
+
+
 STUBS = {PACKAGE / "__init__.pyi": package, PACKAGE / "methods.pyi": methods}
+for each in ("nn", "nn.functional"):
+    STUBS[PACKAGE.joinpath(*each.split("."), "__init__.pyi")] = partial(later, f"minitorch.{each}")
 for each in BESIDE:
     place = PACKAGE / each.replace(".", "/")
     has_modules = any(other.startswith(f"{each}.") for other in BESIDE)

@@ -38,9 +38,9 @@ from minitorch.functional.operands import real, to_dtype
 from minitorch.functional.reductions import all as all_of
 from minitorch.interpreters import current_staging
 from minitorch.ir import Node
+from minitorch.nn.module import Stateful
 from minitorch.nn.parameter import concretely
 from minitorch.optim import Optimizer
-from minitorch.optim.stateful import Stateful
 from minitorch.tensor import Tensor
 
 

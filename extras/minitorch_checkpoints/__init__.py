@@ -21,6 +21,6 @@ _LATER = {
 }
 
 if not TYPE_CHECKING:
-    __getattr__ = names_from(__name__, _LATER)
+    __getattr__, __dir__ = names_from(__name__, _LATER)
 
 __all__ = ["Checkpoint", "load_onnx", "onnx"]

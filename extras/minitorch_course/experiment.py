@@ -19,8 +19,8 @@ from minitorch.compiler.fusion import FUSIONS
 from minitorch.dtypes import as_dtype
 from minitorch.graph.cost import Traffic, in_units
 from minitorch.interpreters import interpreting
-from minitorch.modes import jit
 from minitorch.modes.tracing.program import Program
+from minitorch.modes.ways_in.jit import jit
 from minitorch.passes import Pass
 from minitorch.tensor import Tensor
 from minitorch_checking.ablation import Variation

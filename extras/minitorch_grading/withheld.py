@@ -70,5 +70,14 @@ def complete(module: dict[str, Any], public: Collection[str], hidden: Collection
         public: the names.
         hidden: those among them that are no module, and that a submodule of the same name stands in the way of.
     """
-    named = module["__getattr__"] = names_of(str(module["__name__"]), public)
+    found, named = module.get("__getattr__"), names_of(str(module["__name__"]), public)
+
+    def later(name: str) -> Any:
+        """Take a name from its module, which may be withheld, or say that it is."""
+        try:
+            return found(name) if found else named(name)
+        except AttributeError:
+            return named(name)
+
+    module["__getattr__"] = later
     module.update((name, named(name)) for name in hidden if isinstance(module.get(name), ModuleType))

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..packages import load
-from ..passes import DEFAULT as OPTIMISATIONS
-from ..passes import LOWERING, Pass
+
+if TYPE_CHECKING:
+    from ..passes import Pass
 
 Array = np.ndarray[Any, Any]
 Executable = Callable[..., list[Array]]  # of (arrays, overwrite=True)
@@ -138,7 +139,9 @@ def passes_for(name: str) -> tuple[Pass, ...]:
         >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")][:3]
         ['unsharded', 'early quantisation', 'integer products']
     """
-    return (*OPTIMISATIONS, *LOWERING) if row_of(name).lowers else OPTIMISATIONS
+    from ..passes import DEFAULT, LOWERING
+
+    return (*DEFAULT, *LOWERING) if row_of(name).lowers else DEFAULT
 
 
 def has_device(name: str) -> bool:

@@ -1,7 +1,8 @@
 """Reductions to a sum, a product, a truth value or a length, over all dimensions, some, or one.
 
 `dim` is an int, may be negative, and where PyTorch allows it a tuple; None (and an empty tuple) stands for all
-dimensions. Means are in `statistics`, largest elements in `extremes`, running sums in `scans`.
+dimensions. Means are in `statistics`, largest elements in `extremes`, running sums in `scans`. `softmax` divides by
+a sum, and is here, too.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Any
 from .. import dtypes
 from .. import primitives as P
 from ..autograd import no_grad
+from ..dtypes import DType
 from ..interpreters import handled
 from ..ir import Shape
-from ..tensor import Tensor
-from .operands import as_float, like, operand, require_float, to_dtype, widen, wrap_dims
+from ..tensor import Tensor, share
+from .operands import as_float, like, operand, require_float, require_tensor, to_dtype, widen, widened, wrap_dims
 
-__all__ = ["all", "any", "count_nonzero", "logsumexp", "nansum", "norm", "prod", "sum"]
+__all__ = ["all", "any", "count_nonzero", "log_softmax", "logsumexp", "nansum", "norm", "prod", "softmax", "sum"]
 
 Dims = int | Sequence[int] | None
 
@@ -227,3 +229,68 @@ def root(total: Tensor, p: float = 2) -> Tensor:
     safe = P.where(zero, like(1, total), total)
     root = P.sqrt(safe) if p == 2 else P.power(safe, like(1 / p, safe))
     return P.where(zero, total, root)
+
+
+# Softmax ------------------------------------------------------------------------------------------------
+
+
+def _less_its_largest(x: Tensor, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
+    """Return x - max(x), so that nothing overflows. The result does not depend on the shift, so it has no gradient."""
+    return P.sub(x, P.reshape(P.reduce_max(share(x), dims=dims), shape=kept))
+
+
+@widened
+def _softmax(x: Tensor, *, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
+    exponentials = P.exp(_less_its_largest(x, dims, kept))
+    return P.div(exponentials, P.reshape(P.reduce_sum(exponentials, dims=dims), shape=kept))
+
+
+@widened
+def _log_softmax(x: Tensor, *, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
+    shifted = _less_its_largest(x, dims, kept)
+    return P.sub(shifted, P.log(P.reshape(P.reduce_sum(P.exp(shifted), dims=dims), shape=kept)))
+
+
+def _prepared(input: Tensor, dim: int, dtype: DType | None, name: str) -> tuple[Tensor, dict[str, tuple[int, ...]]]:
+    require_tensor(name, "input", input)
+    x = input if dtype is None else to_dtype(input, dtypes.as_dtype(dtype))
+    require_float(x, name)
+    dims = wrap_dims(dim, x.ndim)
+    return x, {"dims": dims, "kept": kept_shape(x.shape, dims)}
+
+
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """Return ``e**x``, divided by its sum over a dimension: positive numbers that add up to 1.
+
+    Args:
+        input: scores, of a float type.
+        dim: the dimension to sum over.
+        dtype: convert to this type first.
+
+    A row of nothing but -inf gives NaN, as in PyTorch.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.softmax(mt.tensor([[1000.0, 1000.0], [0.0, float("-inf")]]), dim=1)
+        tensor([[0.5000, 0.5000],
+                [1.0000, 0.0000]])
+    """
+    x, over = _prepared(input, dim, dtype, "softmax")
+    return _softmax(x, **over)
+
+
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """Return the logarithm of `softmax`, exact also where the softmax is too small for a float.
+
+    Args:
+        input: scores, of a float type.
+        dim: the dimension to sum over.
+        dtype: convert to this type first.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.log_softmax(mt.tensor([0.0, 1000.0]), dim=0)
+        tensor([-1000.,     0.])
+    """
+    x, over = _prepared(input, dim, dtype, "log_softmax")
+    return _log_softmax(x, **over)

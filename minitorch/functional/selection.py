@@ -8,8 +8,9 @@ from typing import Any
 from .. import primitives as P
 from ..dtypes import bool_
 from ..errors import DTypeError
+from ..primitives.elementwise import scalar
 from ..tensor import Tensor, share
-from .operands import Operand, operand, promote, stored_alike
+from .operands import Operand, operand, promote, require_tensor, stored_alike
 
 
 def maximum(input: Operand, other: Operand) -> Tensor:
@@ -144,6 +145,19 @@ def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
     if condition.dtype is not bool_:
         raise DTypeError("MT202", f"where: the condition is {condition.spec}, not bool", fix="compare: x != 0")
     return P.where(condition, *stored_alike("where", input, other, infinite=True))
+
+
+def relu(input: Tensor) -> Tensor:
+    """Return the larger of x and 0; NaN stays NaN, and the gradient at 0 is 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.relu(mt.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
+    """
+    require_tensor("relu", "input", input)
+    zero = scalar(0, input)
+    return P.where(P.less_equal(input, zero), zero, input)
 
 
 clip = clamp

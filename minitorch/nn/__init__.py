@@ -1,121 +1,29 @@
 """Neural networks: modules that keep parameters (`Module` and the layers), under PyTorch's names.
 
 Layers with parameters are in `layers`, `norms`, `recurrent` and `recurrent_cells`. Those without (activations,
-pooling, losses) are rows of the table in `functions`. They compute with `minitorch.nn.functional`.
+pooling, losses) are rows of the table in `functions`. They compute with `minitorch.nn.functional`. ``make stubs``
+writes the names for type checkers.
 """
 
-from . import functional, init, utils
-from .containers import ModuleDict, ModuleList, ParameterList, Sequential
-from .functions import (
-    ELU,
-    GELU,
-    SELU,
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    BCELoss,
-    BCEWithLogitsLoss,
-    CosineSimilarity,
-    CrossEntropyLoss,
-    Dropout,
-    Flatten,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    HuberLoss,
-    Identity,
-    KLDivLoss,
-    L1Loss,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    MaxPool1d,
-    MaxPool2d,
-    Mish,
-    MSELoss,
-    NLLLoss,
-    ReLU,
-    ReLU6,
-    Sigmoid,
-    SiLU,
-    SmoothL1Loss,
-    Softmax,
-    Softmin,
-    Softplus,
-    Softsign,
-    Tanh,
-    Unflatten,
-)
-from .layers import Conv1d, Conv2d, Embedding, Linear
-from .module import Module
-from .norms import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
-from .parameter import Parameter
-from .recurrent import GRU, LSTM, RNN
-from .recurrent_cells import GRUCell, LSTMCell, RNNCell
+from ..packages import names_from
 
-__all__ = [
-    "ELU",
-    "GELU",
-    "GRU",
-    "LSTM",
-    "RNN",
-    "SELU",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "Conv1d",
-    "Conv2d",
-    "CosineSimilarity",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "GRUCell",
-    "GroupNorm",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "HuberLoss",
-    "Identity",
-    "KLDivLoss",
-    "L1Loss",
-    "LSTMCell",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MSELoss",
-    "MaxPool1d",
-    "MaxPool2d",
-    "Mish",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "NLLLoss",
-    "Parameter",
-    "ParameterList",
-    "RMSNorm",
-    "RNNCell",
-    "ReLU",
-    "ReLU6",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "Softmax",
-    "Softmin",
-    "Softplus",
-    "Softsign",
-    "Tanh",
-    "Unflatten",
-    "functional",
-    "init",
-    "utils",
-]
+_NAMES = {
+    "containers": "ModuleDict ModuleList ParameterList Sequential",
+    "functions": (
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d BCELoss BCEWithLogitsLoss CosineSimilarity "
+        "CrossEntropyLoss Dropout ELU Flatten GELU Hardsigmoid Hardswish Hardtanh HuberLoss Identity KLDivLoss "
+        "L1Loss LeakyReLU LogSigmoid LogSoftmax MSELoss MaxPool1d MaxPool2d Mish NLLLoss ReLU ReLU6 SELU SiLU "
+        "Sigmoid SmoothL1Loss Softmax Softmin Softplus Softsign Tanh Unflatten"
+    ),
+    "layers": "Conv1d Conv2d Embedding Linear",
+    "module": "Module",
+    "norms": "BatchNorm1d BatchNorm2d GroupNorm LayerNorm RMSNorm",
+    "parameter": "Parameter",
+    "recurrent": "GRU LSTM RNN",
+    "recurrent_cells": "GRUCell LSTMCell RNNCell",
+}  # of each file, the names; it is loaded for the first of them
+_HOMES = {name: f"{__name__}.{file}" for file, names in _NAMES.items() for name in names.split()}
+_HOMES |= {name: f"{__name__}.{name}" for name in ("functional", "init", "utils")}
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = names_from(__name__, _HOMES)

@@ -485,3 +485,15 @@ def zero_gradients(parameters: Iterator[Tensor], set_to_none: bool) -> None:
         elif parameter.grad is not None:
             with no_grad():
                 parameter.grad.zero_()
+
+
+class Stateful:
+    """Object with tensors under names that is no module, such as an optimizer.
+
+    A class may have a method ``under_way() -> bool``, which returns whether an unfinished step has begun. A compiled
+    function calls it before each call.
+    """
+
+    def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield the tensors by their names."""
+        raise NotImplementedError

@@ -24,8 +24,8 @@ from ..autograd import Context, Function
 from ..functional.arranging import stack
 from ..functional.elementwise import sigmoid, tanh
 from ..functional.parts import chunk, unbind
+from ..functional.selection import relu
 from ..tensor import Tensor
-from .functional.activations import relu
 
 State = tuple[Tensor, ...]  # the hidden state, and the cell state of an LSTM: [batch, hidden] each
 Step = Callable[[Tensor, Tensor, State], State]

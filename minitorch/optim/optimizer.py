@@ -12,13 +12,12 @@ from ..functional.creation import zeros
 from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
 from ..interpreters import current_staging, for_one_line
-from ..nn.module import zero_gradients
+from ..nn.module import Stateful, zero_gradients
 from ..nn.parameter import concretely
 from ..packages import is_own
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
 from .group import ParamGroup
-from .stateful import Stateful
 
 State = dict[str, Tensor]
 

@@ -61,7 +61,7 @@ _LATER = {
 }
 
 if not TYPE_CHECKING:
-    __getattr__ = names_from(__name__, _LATER)
+    __getattr__, __dir__ = names_from(__name__, _LATER)
 
 
 def run_pipeline(graph: Graph, passes: Iterable[Pass] = DEFAULT) -> Run:

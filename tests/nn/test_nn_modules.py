@@ -357,7 +357,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 SHAPES = {"1d": (2, 2, 4), "2d": (2, 2, 4, 4)}
 OF_FUNCTIONS = [
     each
-    for each in vars(nn).values()
+    for each in (getattr(nn, name) for name in nn.__all__)
     if isinstance(each, type) and issubclass(each, FunctionModule) and each is not FunctionModule
 ]
 

@@ -108,6 +108,7 @@ for _name in [
     "positive",
     "rad2deg",
     "reciprocal",
+    "relu",
     "sigmoid",
     "sin",
     "sinh",
@@ -357,6 +358,8 @@ for _name in [
 add("F.gelu", real(4), call=lambda x: F.gelu(x, approximate="tanh"))
 for _name in ["softmax", "log_softmax", "softmin"]:
     add(f"F.{_name}", real(2, 3), call=lambda x, name=_name: getattr(F, name)(x, dim=-1))
+add("softmax", real(2, 3), call=lambda x: mt.softmax(x, dim=-1))
+add("log_softmax", real(2, 3), call=lambda x: mt.log_softmax(x, dim=-1))
 add("F.linear", real(2, 3), real(4, 3), real(4))
 add("F.conv1d", real(2, 2, 5), real(3, 2, 2), real(3))
 add("F.conv2d", real(1, 2, 4, 4), real(2, 2, 3, 3), real(2), call=lambda x, w, b: F.conv2d(x, w, b, 2, 1))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.modes import Jitted, jit
+from minitorch.modes.ways_in.jit import Jitted, jit
 
 from .theme import INK, STYLE
 

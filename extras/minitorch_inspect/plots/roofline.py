@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minitorch.backends.interpret import Interpreted
 from minitorch.functional.creation import ones
 from minitorch.graph.cost import in_units
-from minitorch.modes import jit
+from minitorch.modes.ways_in.jit import jit
 from minitorch_profiler import Machine, machine, profile
 from minitorch_profiler.rows import Row
 from minitorch_profiler.tables import shares

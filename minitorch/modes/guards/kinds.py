@@ -30,10 +30,8 @@ from typing import Any
 import numpy as np
 
 from ...ir import Node
-from ...nn import Module
-from ...optim import Optimizer
-from ...optim.lr_scheduler import LRScheduler
-from ...packages import is_own
+from ...nn.module import Module, Stateful
+from ...packages import ENGINE, is_own
 from ...tensor import Tensor
 
 
@@ -59,8 +57,8 @@ _TABLE: tuple[tuple[How, tuple[type, ...]], ...] = (
     (How.ELEMENTS, (np.ndarray, bytearray, array.array, memoryview)),
     (How.PARTS, (types.FunctionType, types.MethodType, functools.partial, functools.partialmethod, _BUILTIN)),
     (How.PARTS, (staticmethod, classmethod, property, functools._lru_cache_wrapper, functools.cached_property)),
-    (How.OBJECT, (Module, LRScheduler, types.SimpleNamespace)),
-    (How.IDENTITY, (Tensor, Optimizer, type, types.ModuleType, enum.Enum, type(NotImplemented), BaseException)),
+    (How.OBJECT, (Module, types.SimpleNamespace)),
+    (How.IDENTITY, (Tensor, Stateful, type, types.ModuleType, enum.Enum, type(NotImplemented), BaseException)),
     (How.IDENTITY, (types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType)),
     (How.IDENTITY, (types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType)),
     (How.IDENTITY, (types.CodeType, types.GenericAlias, types.UnionType, np.ufunc, re.Pattern, pathlib.PurePath)),
@@ -69,6 +67,7 @@ _TABLE: tuple[tuple[How, tuple[type, ...]], ...] = (
     (How.IDENTITY, (type(vars(abc.ABC)["_abc_impl"]),)),  # the cache of `isinstance`
     (How.IDENTITY, (operator.attrgetter, operator.methodcaller, operator.itemgetter)),
 )
+_SCHEDULERS = f"{ENGINE}.optim.lr_scheduler"  # objects of the engine that are compared as those of users
 _PARTS: dict[type, tuple[str, ...]] = {
     types.FunctionType: ("__defaults__", "__kwdefaults__"),
     types.MethodType: ("__self__", "__func__"),
@@ -100,7 +99,7 @@ def _how(kind: Any) -> How:
         if issubclass(kind, kinds):
             iterates = how is How.ITEMS and next(vars(base)["__iter__"] for base in kind.__mro__ if base in kinds)
             return How.UNKNOWN if iterates and kind.__iter__ is not iterates else how
-    if is_own(kind.__module__):
+    if is_own(kind.__module__) and kind.__module__ != _SCHEDULERS:
         return How.IDENTITY
     if not _has_hidden_state(kind):
         return How.OBJECT

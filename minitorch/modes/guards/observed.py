@@ -31,8 +31,7 @@ import numpy as np
 
 from ...functional.generator import default_generator
 from ...ir import Source
-from ...nn import Module
-from ...optim.stateful import Stateful
+from ...nn.module import Module, Stateful
 from ...packages import is_own
 from ...tensor import Tensor
 from . import kinds

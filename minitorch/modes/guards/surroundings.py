@@ -9,8 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from ...functional.generator import default_generator
-from ...nn import Module
-from ...optim.stateful import Stateful
+from ...nn.module import Module, Stateful
 from ...tensor import Tensor
 from ...tree import Structure, flatten, paths
 from .reads import codes

@@ -1,4 +1,4 @@
-"""Activation functions: element by element between two layers; and softmax, over a dimension.
+"""Activation functions, element by element between two layers; `relu` and `softmax` are public functions as well.
 
 Each is a formula of one to six operations. Where the obvious formula overflows (`exp` of a large number), the operand
 is limited before, not the result after: a gradient passes through both, and 0 times infinity is NaN.
@@ -9,58 +9,15 @@ from __future__ import annotations
 import math
 
 from ... import primitives as P
-from ...dtypes import DType, as_dtype
+from ...dtypes import DType
 from ...functional.derivatives import with_derivative
 from ...functional.elementwise import sigmoid
-from ...functional.operands import (
-    equals,
-    fitting,
-    is_traced,
-    real,
-    require_float,
-    require_number,
-    to_dtype,
-    widened,
-    wrap_dims,
-)
+from ...functional.operands import equals, fitting, is_traced, real, require_number, widened
+from ...functional.reductions import softmax
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 
-__all__ = [
-    "elu",
-    "gelu",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "leaky_relu",
-    "log_sigmoid",
-    "log_softmax",
-    "logsigmoid",
-    "mish",
-    "relu",
-    "relu6",
-    "selu",
-    "silu",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softsign",
-]
-
-# Those of them that are methods of Tensor too, and public functions of the package, as in PyTorch.
 # With a corner ---------------------------------------------------------------------------------------------
-
-
-def relu(input: Tensor) -> Tensor:
-    """Return the larger of x and 0; NaN stays NaN, and the gradient at 0 is 0.
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.nn.functional.relu(mt.tensor([-1.0, 0.0, 2.0]))
-        tensor([0., 0., 2.])
-    """
-    zero = scalar(0, input)
-    return P.where(P.less_equal(input, zero), zero, input)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
@@ -297,54 +254,6 @@ def _softsign(x: Tensor) -> Tensor:
     return x / (P.absolute(x) + 1)
 
 
-# Over a dimension -----------------------------------------------------------------------------------------
-
-
-def _less_its_largest(x: Tensor, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
-    """Return x - max(x), so that nothing overflows. The result does not depend on the shift, so it has no gradient."""
-    return P.sub(x, P.reshape(P.reduce_max(share(x), dims=dims), shape=kept))
-
-
-@widened
-def _softmax(x: Tensor, *, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
-    exponentials = P.exp(_less_its_largest(x, dims, kept))
-    return P.div(exponentials, P.reshape(P.reduce_sum(exponentials, dims=dims), shape=kept))
-
-
-@widened
-def _log_softmax(x: Tensor, *, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
-    shifted = _less_its_largest(x, dims, kept)
-    return P.sub(shifted, P.log(P.reshape(P.reduce_sum(P.exp(shifted), dims=dims), shape=kept)))
-
-
-def _prepared(input: Tensor, dim: int, dtype: DType | None, name: str) -> tuple[Tensor, dict[str, tuple[int, ...]]]:
-    x = input if dtype is None else to_dtype(input, as_dtype(dtype))
-    require_float(x, name)
-    dims = wrap_dims(dim, x.ndim)
-    kept = tuple([1 if axis in dims else length for axis, length in enumerate(x.shape)])
-    return x, {"dims": dims, "kept": kept}
-
-
-def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """Return ``e**x``, divided by its sum over a dimension: positive numbers that add up to 1.
-
-    Args:
-        input: scores, of a float type.
-        dim: the dimension to sum over.
-        dtype: convert to this type first.
-
-    A row of nothing but -inf gives NaN, as in PyTorch.
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.nn.functional.softmax(mt.tensor([[1000.0, 1000.0], [0.0, float("-inf")]]), dim=1)
-        tensor([[0.5000, 0.5000],
-                [1.0000, 0.0000]])
-    """
-    x, over = _prepared(input, dim, dtype, "softmax")
-    return _softmax(x, **over)
-
-
 def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """Return `softmax` of -x.
 
@@ -354,20 +263,3 @@ def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
         tensor([1.0000e+00, 3.7835e-44])
     """
     return softmax(-input, dim, dtype)
-
-
-def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """Return the logarithm of `softmax`, exact also where the softmax is too small for a float.
-
-    Args:
-        input: scores, of a float type.
-        dim: the dimension to sum over.
-        dtype: convert to this type first.
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.nn.functional.log_softmax(mt.tensor([0.0, 1000.0]), dim=0)
-        tensor([-1000.,     0.])
-    """
-    x, over = _prepared(input, dim, dtype, "log_softmax")
-    return _log_softmax(x, **over)

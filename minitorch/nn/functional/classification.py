@@ -7,10 +7,10 @@ import math
 from ... import primitives as P
 from ...errors import ShapeError
 from ...functional.operands import checked, equals, is_traced
+from ...functional.reductions import log_softmax
 from ...interpreters import handled
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
-from .activations import log_softmax
 from .lookup import class_numbers
 from .losses import reduced, same_shape, sum_of
 

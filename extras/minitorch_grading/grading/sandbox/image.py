@@ -120,8 +120,9 @@ def _modules(contents: Contents) -> Iterator[_Module]:
         yield _of_file(f"{PROGRAMS}.{path.stem}", path, f"{PROGRAMS}/{path.name}")
     parts = {*kept(contents.needs), *ALWAYS, *(f"{ASKS}.{each}" for each in contents.asks)}
     names = withheld_names(contents.needs)
-    public, root = sorted(import_module(NAME).__all__), vars(import_module(NAME))
-    hidden = [each for each in public if f"{NAME}.{each}" in modules() and not isinstance(root.get(each), ModuleType)]
+    root = import_module(NAME)
+    public, files = sorted(root.__all__), modules()
+    hidden = [each for each in public if f"{NAME}.{each}" in files and not isinstance(getattr(root, each), ModuleType)]
     for module, path in modules().items():
         place = place_of(path).as_posix()
         if module == CHECKS:

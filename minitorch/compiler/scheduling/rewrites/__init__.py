@@ -48,7 +48,7 @@ if not TYPE_CHECKING:
     _PLACES = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names.split()}
     _PLACES["prepack"] = f"{__name__[: -len('.rewrites')]}.prepacking"
     _PLACES |= dict.fromkeys(("Rewrite", "refused", "step"), f"{__name__[: -len('s')]}")
-    __getattr__ = names_from(__name__, _PLACES)
+    __getattr__, __dir__ = names_from(__name__, _PLACES)
 
 __all__ = [
     "Rewrite",

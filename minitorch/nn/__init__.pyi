@@ -1,0 +1,132 @@
+# Written by `make stubs` from the package itself; do not edit.
+"""Neural networks: modules that keep parameters (`Module` and the layers), under PyTorch's names."""
+
+from . import functional as functional
+from . import init as init
+from . import utils as utils
+from .containers import ModuleDict as ModuleDict
+from .containers import ModuleList as ModuleList
+from .containers import ParameterList as ParameterList
+from .containers import Sequential as Sequential
+from .functions import ELU as ELU
+from .functions import GELU as GELU
+from .functions import SELU as SELU
+from .functions import AdaptiveAvgPool1d as AdaptiveAvgPool1d
+from .functions import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from .functions import AvgPool1d as AvgPool1d
+from .functions import AvgPool2d as AvgPool2d
+from .functions import BCELoss as BCELoss
+from .functions import BCEWithLogitsLoss as BCEWithLogitsLoss
+from .functions import CosineSimilarity as CosineSimilarity
+from .functions import CrossEntropyLoss as CrossEntropyLoss
+from .functions import Dropout as Dropout
+from .functions import Flatten as Flatten
+from .functions import Hardsigmoid as Hardsigmoid
+from .functions import Hardswish as Hardswish
+from .functions import Hardtanh as Hardtanh
+from .functions import HuberLoss as HuberLoss
+from .functions import Identity as Identity
+from .functions import KLDivLoss as KLDivLoss
+from .functions import L1Loss as L1Loss
+from .functions import LeakyReLU as LeakyReLU
+from .functions import LogSigmoid as LogSigmoid
+from .functions import LogSoftmax as LogSoftmax
+from .functions import MaxPool1d as MaxPool1d
+from .functions import MaxPool2d as MaxPool2d
+from .functions import Mish as Mish
+from .functions import MSELoss as MSELoss
+from .functions import NLLLoss as NLLLoss
+from .functions import ReLU as ReLU
+from .functions import ReLU6 as ReLU6
+from .functions import Sigmoid as Sigmoid
+from .functions import SiLU as SiLU
+from .functions import SmoothL1Loss as SmoothL1Loss
+from .functions import Softmax as Softmax
+from .functions import Softmin as Softmin
+from .functions import Softplus as Softplus
+from .functions import Softsign as Softsign
+from .functions import Tanh as Tanh
+from .functions import Unflatten as Unflatten
+from .layers import Conv1d as Conv1d
+from .layers import Conv2d as Conv2d
+from .layers import Embedding as Embedding
+from .layers import Linear as Linear
+from .module import Module as Module
+from .norms import BatchNorm1d as BatchNorm1d
+from .norms import BatchNorm2d as BatchNorm2d
+from .norms import GroupNorm as GroupNorm
+from .norms import LayerNorm as LayerNorm
+from .norms import RMSNorm as RMSNorm
+from .parameter import Parameter as Parameter
+from .recurrent import GRU as GRU
+from .recurrent import LSTM as LSTM
+from .recurrent import RNN as RNN
+from .recurrent_cells import GRUCell as GRUCell
+from .recurrent_cells import LSTMCell as LSTMCell
+from .recurrent_cells import RNNCell as RNNCell
+
+__all__ = [
+    "ELU",
+    "GELU",
+    "GRU",
+    "LSTM",
+    "RNN",
+    "SELU",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Conv1d",
+    "Conv2d",
+    "CosineSimilarity",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GRUCell",
+    "GroupNorm",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "HuberLoss",
+    "Identity",
+    "KLDivLoss",
+    "L1Loss",
+    "LSTMCell",
+    "LayerNorm",
+    "LeakyReLU",
+    "Linear",
+    "LogSigmoid",
+    "LogSoftmax",
+    "MSELoss",
+    "MaxPool1d",
+    "MaxPool2d",
+    "Mish",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
+    "NLLLoss",
+    "Parameter",
+    "ParameterList",
+    "RMSNorm",
+    "RNNCell",
+    "ReLU",
+    "ReLU6",
+    "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "SmoothL1Loss",
+    "Softmax",
+    "Softmin",
+    "Softplus",
+    "Softsign",
+    "Tanh",
+    "Unflatten",
+    "functional",
+    "init",
+    "utils",
+]

@@ -1,0 +1,107 @@
+# Written by `make stubs` from the package itself; do not edit.
+"""Functions of neural networks, under the names of `torch.nn.functional`: compositions of primitives."""
+
+from minitorch.functional.arranging import pad as pad
+from minitorch.functional.elementwise import sigmoid as sigmoid
+from minitorch.functional.elementwise import tanh as tanh
+from minitorch.functional.reductions import log_softmax as log_softmax
+from minitorch.functional.reductions import softmax as softmax
+from minitorch.functional.selection import relu as relu
+
+from .activations import elu as elu
+from .activations import gelu as gelu
+from .activations import hardsigmoid as hardsigmoid
+from .activations import hardswish as hardswish
+from .activations import hardtanh as hardtanh
+from .activations import leaky_relu as leaky_relu
+from .activations import log_sigmoid as log_sigmoid
+from .activations import logsigmoid as logsigmoid
+from .activations import mish as mish
+from .activations import relu6 as relu6
+from .activations import selu as selu
+from .activations import silu as silu
+from .activations import softmin as softmin
+from .activations import softplus as softplus
+from .activations import softsign as softsign
+from .attention import scaled_dot_product_attention as scaled_dot_product_attention
+from .classification import cross_entropy as cross_entropy
+from .classification import nll_loss as nll_loss
+from .convolution import conv1d as conv1d
+from .convolution import conv2d as conv2d
+from .convolution import conv3d as conv3d
+from .convolution import linear as linear
+from .lookup import embedding as embedding
+from .lookup import one_hot as one_hot
+from .losses import binary_cross_entropy as binary_cross_entropy
+from .losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from .losses import huber_loss as huber_loss
+from .losses import kl_div as kl_div
+from .losses import l1_loss as l1_loss
+from .losses import mse_loss as mse_loss
+from .losses import smooth_l1_loss as smooth_l1_loss
+from .normalization import batch_norm as batch_norm
+from .normalization import cosine_similarity as cosine_similarity
+from .normalization import dropout as dropout
+from .normalization import group_norm as group_norm
+from .normalization import layer_norm as layer_norm
+from .normalization import normalize as normalize
+from .normalization import rms_norm as rms_norm
+from .pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from .pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from .pooling import avg_pool1d as avg_pool1d
+from .pooling import avg_pool2d as avg_pool2d
+from .pooling import max_pool1d as max_pool1d
+from .pooling import max_pool2d as max_pool2d
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "elu",
+    "embedding",
+    "gelu",
+    "group_norm",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "log_sigmoid",
+    "log_softmax",
+    "logsigmoid",
+    "max_pool1d",
+    "max_pool2d",
+    "mish",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "relu",
+    "relu6",
+    "rms_norm",
+    "scaled_dot_product_attention",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softsign",
+    "tanh",
+]
