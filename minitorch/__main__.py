@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 from . import __version__
-from .errors import CODES, CommandError, explain
+from .errors import CommandError, codes, explain
 from .ir import PRIMITIVES
 from .packages import load
 
@@ -88,11 +88,11 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    wanted = options.codes or list(CODES)
-    unknown = [code for code in wanted if code.upper() not in CODES]
+    wanted = options.codes or list(codes())
+    unknown = [code for code in wanted if code.upper() not in codes()]
     if unknown:
         raise CommandError(f"there is no {unknown[0]}; `minitorch explain` lists the codes")
-    titles = {code.upper(): CODES[code.upper()] for code in wanted}
+    titles = {code.upper(): codes()[code.upper()] for code in wanted}
     if options.json:
         print_json([{"code": code, "title": title, "page": explain(code)} for code, title in titles.items()])
     elif options.codes:

@@ -1,8 +1,8 @@
 """Errors and warnings that teach: a code, what was wrong, where, why, and what to write instead.
 
-Each code has a row in `CODES` and a page in `error_pages`, which `explain` gives: a failing snippet and its repair; the
-tests run both. Each class is also the built-in exception that Python users expect (`TypeError`, `ValueError`, ...), so
-ordinary `except` clauses work.
+Each code has a page in `error_pages`, which `explain` gives: a failing snippet and its repair; the tests run both.
+Each class is also the built-in exception that Python users expect (`TypeError`, `ValueError`, ...), so ordinary
+`except` clauses work.
 """
 
 from __future__ import annotations
@@ -20,54 +20,6 @@ from typing import Any, Self
 from .packages import is_own
 
 WIDTH = 100  # letters of a line that a notebook shows without breaking it
-
-CODES: dict[str, str] = {
-    "MT101": "branching on a traced value",
-    "MT102": "converting a traced value to Python or NumPy",
-    "MT103": "a shape that depends on data",
-    "MT104": "a traced value used after its trace ended",
-    "MT105": "a side effect while tracing",
-    "MT106": "a captured constant that changed",
-    "MT107": "too many signatures",
-    "MT108": "an argument that is neither a tensor nor plain data",
-    "MT109": "in-place write that a trace cannot follow",
-    "MT110": "one recording inside another",
-    "MT111": "a donated tensor used again",
-    "MT112": "a function that cannot be frozen",
-    "MT113": "a frozen function whose weights have changed",
-    "MT114": "a folder without a frozen program in order",
-    "MT115": "a value that is read and cannot be watched",
-    "MT201": "shapes that do not fit",
-    "MT202": "types that do not fit",
-    "MT203": "a device that does not exist",
-    "MT204": "a mesh or a sharding that does not fit",
-    "MT301": "feeding something that is not a placeholder of the graph",
-    "MT302": "feeding the wrong shape",
-    "MT303": "feeding the wrong type",
-    "MT304": "a placeholder without a value",
-    "MT305": "fetching something that is not in the graph",
-    "MT401": "in-place write to a tensor that needs a gradient",
-    "MT402": "a value needed for the gradient was overwritten",
-    "MT403": "backward through a graph that was freed",
-    "MT404": "backward from a tensor that is not one number",
-    "MT405": "gradient of a tensor that was not recorded",
-    "MT406": "a checkpointed function that records other operations when it runs again",
-    "MT501": "a NaN or an infinity",
-    "MT502": "a compiled program that does not give the numbers of eager mode",
-    "MT503": "a profile inside another one, or together with check_nan",
-    "MT504": "a function that does something else when it is run than when it was traced",
-    "MT601": "a graph that breaks a rule",
-    "MT602": "a listing that cannot be read",
-    "MT603": "a schedule that breaks a law",
-    "MT701": "data that no scale can be chosen for",
-    "MT702": "a scale, zero point or range that does not fit",
-    "MT801": "an ONNX model that cannot be read",
-    "MT802": "an operation that has no translation",
-    "MT803": "a dimension that cannot be dynamic",
-    "MT804": "a checkpoint that cannot be read",
-    "MT805": "a checkpoint that does not fit",
-    "MT806": "a value that cannot be saved",
-}
 
 
 # The public functions, by their code: messages name the called one, not its parts.
@@ -124,7 +76,7 @@ class MinitorchError(Exception):
     """An error with a code.
 
     Args:
-        code: a key of `CODES`.
+        code: one that has a page.
         what: the fault, with the values concerned.
         where: the user's line, if it is not the line of the traceback.
         why: the reason why it cannot work.
@@ -193,8 +145,6 @@ class MinitorchError(Exception):
 
 def compose(code: str, what: str, *, where: str | None = None, why: str | None = None, fix: str | None = None) -> str:
     """Return the text of an error or warning, one fact a line."""
-    if code not in CODES:
-        raise KeyError(f"{code} is not a row of minitorch.errors.CODES")
     rows = [("where", where), ("why", why), ("instead", fix), ("more", f"minitorch explain {code}")]
     return "\n".join([f"{code}: {what}", *(f"  {label}: {text}" for label, text in rows if text)])
 
@@ -234,6 +184,24 @@ class Page(str):
         return str(self)
 
 
+@functools.cache
+def codes() -> dict[str, str]:
+    """Return the fault that each code stands for, by the titles of the pages.
+
+    Example:
+        >>> codes()["MT201"]
+        'shapes that do not fit'
+    """
+    pages = [page.read_text(encoding="utf-8") for page in _pages().iterdir() if page.name.startswith("MT")]
+    return dict(sorted(page.partition("\n")[0].removeprefix("# ").split(": ", 1) for page in pages))
+
+
+def _pages() -> Any:
+    from importlib.resources import files  # reads from a zip archive, too
+
+    return files(__package__) / "error_pages"
+
+
 def explain(code: str) -> Page:
     """Return the page about an error or a warning: the fault, its reason, its repair, and how JAX and PyTorch behave.
 
@@ -249,11 +217,9 @@ def explain(code: str) -> Page:
         ...
     """
     name = code.strip().upper()
-    if name not in CODES:
-        raise ValueError(f"there is no error {code!r}; the codes are {', '.join(CODES)}")
-    from importlib.resources import files  # reads from a zip archive, too
-
-    return Page((files(__package__) / "error_pages" / f"{name}.md").read_text(encoding="utf-8"))
+    if name not in codes():
+        raise ValueError(f"there is no error {code!r}; the codes are {', '.join(codes())}")
+    return Page((_pages() / f"{name}.md").read_text(encoding="utf-8"))
 
 
 class TracedValueError(MinitorchError, TypeError):

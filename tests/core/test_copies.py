@@ -252,7 +252,7 @@ def test_every_error_survives(kind: type[BaseException], way: str) -> None:
         assert (type(twin), str(twin), twin.__notes__) == (kind, str(error), ["a note"])
         return
     assert _facts(twin) == _facts(error)
-    assert twin.code in mt.errors.CODES and twin.what == error.what  # type: ignore[attr-defined]
+    assert twin.code in mt.errors.codes() and twin.what == error.what  # type: ignore[attr-defined]
     twin.locate("elsewhere")
     assert _facts(twin) == _facts(error)
 

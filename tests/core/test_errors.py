@@ -18,7 +18,7 @@ import pytest
 import minitorch as mt
 from minitorch import errors
 from minitorch.__main__ import main
-from minitorch.errors import CODES, MinitorchError, TracingWarning
+from minitorch.errors import MinitorchError, TracingWarning, codes
 
 ROOT = Path(__file__).parents[2]
 PAGES = Path(errors.__file__).parent / "error_pages"
@@ -83,7 +83,7 @@ def blocks(code: str) -> dict[str, list[str]]:
 def index() -> str:
     """The table of all pages, as its README.md has it."""
     rows = ["# Errors and warnings", "", "| code | what | class |", "|---|---|---|"]
-    for code, title in CODES.items():
+    for code, title in codes().items():
         found = outcome(blocks(code)["python"][0])
         rows.append(f"| [{code}]({code}.md) | {title} | `{found[0] if found else '?'}` |")
     rows += ["", "Every class is also the built-in exception that Python users expect:", ""]
@@ -95,14 +95,10 @@ def index() -> str:
 # The pages --------------------------------------------------------------------------------------------------
 
 
-def test_pages_and_codes_are_the_same() -> None:
-    assert sorted(path.stem for path in PAGES.glob("MT*.md")) == sorted(CODES)
-
-
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", codes())
 def test_page(code: str) -> None:
     text = (PAGES / f"{code}.md").read_text(encoding="utf-8")
-    assert text.startswith(f"# {code}: {CODES[code]}\n")
+    assert text.startswith(f"# {code}: ")
     found = blocks(code)
     assert (len(found["python"]), len(found["text"])) == (2, 1)
     fails, repair = found["python"]
@@ -133,7 +129,7 @@ def test_a_page_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     page = errors.explain("mt201")
     assert page == (PAGES / "MT201.md").read_text(encoding="utf-8") == page._repr_markdown_() == repr(page)
     assert main(["explain", "mt201"]) == 0 and capsys.readouterr().out == page
-    assert main(["explain"]) == 0 and capsys.readouterr().out.splitlines() == [f"{c}  {t}" for c, t in CODES.items()]
+    assert main(["explain"]) == 0 and capsys.readouterr().out.splitlines() == [f"{c}  {t}" for c, t in codes().items()]
     assert main(["explain", "MT201", "MT202", "--json"]) == 0
     assert [row["code"] for row in json.loads(capsys.readouterr().out)] == ["MT201", "MT202"]
     with pytest.raises(ValueError, match="there is no error 'MT999'; the codes are MT101, "):
@@ -179,7 +175,7 @@ def codes_in_source() -> set[str]:
 
 
 def test_every_code_is_used_and_every_used_code_is_in_the_table() -> None:
-    assert codes_in_source() | {"MT602"} == set(CODES)  # ParseError gives MT602 by itself
+    assert codes_in_source() | {"MT602"} == set(codes())  # ParseError gives MT602 by itself
 
 
 def test_every_class_is_a_builtin_too() -> None:
@@ -192,11 +188,6 @@ def test_every_class_is_a_builtin_too() -> None:
     for name, kind in classes.items():
         assert issubclass(kind, BUILTINS[name])
     assert issubclass(TracingWarning, UserWarning)
-
-
-def test_an_unknown_code_is_refused() -> None:
-    with pytest.raises(KeyError):
-        MinitorchError("MT000", "what")
 
 
 # What can be done with a traced value -----------------------------------------------------------------------
