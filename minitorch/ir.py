@@ -109,6 +109,7 @@ class Primitive:
         saves_output: whether the rules read the output's value.
         variadic: whether it takes any number of inputs.
         is_view: whether the result can share the input's memory.
+        is_identity: whether the result is the input, with a remark for some backends; for others lowering drops it.
         refuses: the kinds of NumPy types (``dtype.kind``) that `infer` refuses and NumPy would convert to floats.
         element: an element of the result as Python, ``"{} + {}"``, which loop nests are printed with and compiled from;
             empty if a backend has no instruction for it: NumPy then runs it as a separate kernel.
@@ -129,6 +130,7 @@ class Primitive:
     saves_output: bool = False
     variadic: bool = False
     is_view: bool = False
+    is_identity: bool = False
     refuses: str = ""
     element: str = ""
     work: str = "arithmetic"

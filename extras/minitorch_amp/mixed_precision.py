@@ -44,16 +44,18 @@ from minitorch.errors import DTypeError
 from minitorch.graph.build import apply, with_inputs
 from minitorch.graph.graph import Graph
 from minitorch.graph.values import is_splat
-from minitorch.ir import INPUT, POINTWISE, Node
+from minitorch.ir import INPUT, POINTWISE, Node, Primitive
 from minitorch.passes.eight_bits import BYTES
 from minitorch.passes.pipeline import Pass
 
 from .attention import attentions
 
-MOVEMENTS = frozenset(
-    (P.reshape, P.permute, P.expand, P.slice_, P.pad, P.flip, P.unfold, P.diagonal, P.barrier, P.shard)
-)
+MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.pad, P.flip, P.unfold, P.diagonal, P.barrier))
 SELECTIONS = frozenset((P.where, P.maximum, P.reduce_max, P.neg, P.absolute))
+
+
+def _moves(primitive: Primitive) -> bool:
+    return primitive in MOVEMENTS or primitive.is_identity
 
 
 def autocast(dtype: DType = bfloat16) -> Pass:
@@ -148,7 +150,7 @@ class _Caster:
             self.rounding[each.scores] = set()
             for operand in each.scores.inputs:
                 reader, top = each.scores, operand
-                while top.primitive in MOVEMENTS and top in self.operands:
+                while _moves(top.primitive) and top in self.operands:
                     reader, top = top, top.inputs[0]
                 if top.primitive is P.mul and top in self.operands and any(map(is_splat, top.inputs)):
                     reader, top = top, next(value for value in top.inputs if not is_splat(value))
@@ -187,7 +189,7 @@ class _Caster:
         floats = [each for each in inputs if each.dtype is float32]
         if not any(each in self.native for each in floats):
             return False
-        if primitive in MOVEMENTS:
+        if _moves(primitive):
             if primitive is P.pad and not self._is_exact(node.params["value"]):
                 return False
             self.products.update([node] if inputs[0] in self.products else [])
@@ -222,7 +224,7 @@ class _Caster:
         if node.dtype is not float32:
             return self._full(node)
         chain = [node]
-        while (top := chain[-1]) not in self.low and top.primitive in MOVEMENTS and top.primitive is not P.barrier:
+        while (top := chain[-1]) not in self.low and _moves(top.primitive) and top.primitive is not P.barrier:
             if top.primitive is P.pad and not self._is_exact(top.params["value"]):
                 break
             chain.append(top.inputs[0])
@@ -245,7 +247,7 @@ def _only_multiplied(graph: Graph) -> set[Node]:
     """The nodes that nothing but contractions reads, also by way of movements."""
     found = set(graph.nodes) - set(graph.outputs)
     for node in reversed(graph.nodes):
-        if node.primitive is not P.dot and not (node.primitive in MOVEMENTS and node in found):
+        if node.primitive is not P.dot and not (_moves(node.primitive) and node in found):
             found.difference_update(node.inputs)
     return found
 
@@ -260,7 +262,7 @@ def _scales(node: Node) -> int | None:
     """How many numbers integers of at most 8 bits are multiplied with to make a float value; None of another value."""
     count = 1
     while node.primitive is not P.cast:
-        if node.primitive in MOVEMENTS or node.primitive is P.sub:
+        if _moves(node.primitive) or node.primitive is P.sub:
             node = node.inputs[0]
         elif node.primitive is P.mul:
             is_right = node.inputs[0].primitive is P.expand or is_splat(node.inputs[0])
@@ -280,7 +282,7 @@ def _is_of_bytes(node: Node) -> bool:
         each = pending.pop()
         if each.dtype in BYTES:
             return True
-        if each.primitive.kind in POINTWISE or each.primitive in MOVEMENTS:
+        if each.primitive.kind in POINTWISE or _moves(each.primitive):
             fresh = [operand for operand in each.inputs if operand not in seen]
             seen.update(fresh)
             pending += fresh

@@ -84,6 +84,7 @@ def variation(graph: Graph) -> Variation:
     for node in graph.nodes:
         operands = [axes[operand] for operand in node.inputs]
         rule = RULES.get(node.primitive) or BY_KIND.get(node.primitive.kind, _any)
+        rule = _union if node.primitive.is_identity else rule
         axes[node] = rule(node, operands) & _longer_than_one(node.shape)
         is_opaque = node.primitive.kind == "random" or node.primitive is P.barrier
         if not is_opaque and all(operand in constants for operand in node.inputs):
@@ -220,7 +221,6 @@ RULES: dict[Primitive, AxesRule] = {
     P.slice_: _union,
     P.flip: _union,
     P.barrier: _union,
-    P.shard: _union,
     P.pad: _pad,
     P.concatenate: _concatenate,
     P.unfold: _unfold,

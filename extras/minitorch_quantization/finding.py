@@ -43,9 +43,12 @@ _MOVING = (
     P.concatenate,
     P.gather,
     P.barrier,
-    P.shard,
 )
 THROUGH = frozenset((*_MOVING, P.less, P.less_equal, P.where, P.maximum, P.reduce_max))
+
+
+def _passes(primitive: Primitive) -> bool:
+    return primitive in THROUGH or primitive.is_identity
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,7 @@ class _Flow:
     def _is_rounded(self, value: Node, taken: set[Node]) -> bool:
         """Whether all that becomes of a value is quantised before it is computed with."""
         return value not in self.outputs and all(
-            reader in taken or reader in self.inside or (reader.primitive in THROUGH and reader not in self.outputs)
+            reader in taken or reader in self.inside or (_passes(reader.primitive) and reader not in self.outputs)
             for reader in _walk(value, lambda node: self.readers[node], self._stops(taken))
         )
 
@@ -219,8 +222,8 @@ class _Flow:
         stops = self._stops(taken)
         if stops(value):
             return True
-        return value.primitive in THROUGH and all(
-            stops(node) or node.primitive in THROUGH
+        return _passes(value.primitive) and all(
+            stops(node) or _passes(node.primitive)
             for node in _walk(value, lambda node: [x for x in node.inputs if x in self.moving], stops)
         )
 
@@ -237,5 +240,5 @@ def _walk(start: Node, beside: Any, stops: Any) -> Iterator[Node]:
         if node not in seen:
             seen.add(node)
             yield node
-            if not stops(node) and node.primitive in THROUGH:
+            if not stops(node) and _passes(node.primitive):
                 pending += beside(node)

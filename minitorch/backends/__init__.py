@@ -137,7 +137,7 @@ def passes_for(name: str) -> tuple[Pass, ...]:
 
     Example:
         >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")][:3]
-        ['unsharded', 'early quantisation', 'integer products']
+        ['identities', 'early quantisation', 'integer products']
     """
     from ..passes import DEFAULT, LOWERING
 

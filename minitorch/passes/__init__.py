@@ -18,14 +18,13 @@ from .algebra import ALGEBRA, LAWS
 from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
 from .contraction_dimensions import CONTRACTION_DIMENSIONS
-from .dead_code import DEAD_CODE
+from .dead_code import DEAD_CODE, IDENTITIES
 from .eight_bits import CHANNELS_LAST, EARLY_QUANTISATION, INTEGER_PRODUCTS, REQUANTISATION
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 from .rejected import REJECTED_LAWS, RejectedLaw
 from .scatter_to_select import SCATTER_TO_SELECT
 from .sink_reshapes import SINK_RESHAPES
-from .unsharded import UNSHARDED
 
 if TYPE_CHECKING:
     from minitorch_amp.mixed_precision import autocast
@@ -44,7 +43,7 @@ DEFAULT: tuple[Pass, ...] = (
 )
 
 LOWERING: tuple[Pass, ...] = (
-    UNSHARDED,  # before the passes that search for patterns
+    IDENTITIES,  # before the passes that search for patterns
     EARLY_QUANTISATION,  # so that products have it in their epilogue
     INTEGER_PRODUCTS,
     SCATTER_TO_SELECT,

@@ -50,7 +50,7 @@ from .elementwise import (
     where,
 )
 from .indexing import gather, scatter, scatter_add
-from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, shard, slice_, unfold
+from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, slice_, unfold
 from .ordering import argsort
 from .reductions import argmax, cumprod, cumsum, reduce_max, reduce_prod, reduce_sum
 from .sources import Literal, constant, iota, random_bits
@@ -61,7 +61,7 @@ __all__ = [
     "cumprod", "cumsum", "diagonal", "div", "dot", "equal", "erf", "exp", "expand", "expm1", "flip", "floor",
     "floor_divide", "gather", "iota", "less", "less_equal", "log", "log1p", "maximum", "mul", "neg", "pad",
     "permute", "power", "random_bits", "reduce_max", "reduce_prod", "reduce_sum", "remainder", "reshape", "scatter",
-    "scatter_add", "shard", "shift_left", "shift_right", "sin", "slice_", "sqrt", "sub", "tanh", "trunc", "unfold",
+    "scatter_add", "shift_left", "shift_right", "sin", "slice_", "sqrt", "sub", "tanh", "trunc", "unfold",
     "where",
 ]  # fmt: skip
 

@@ -24,6 +24,7 @@ from minitorch.graph import Graph, apply, input_node, literal, topological_order
 from minitorch.interpreters import settled
 from minitorch.ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec
 from minitorch.passes import lowered
+from minitorch_xla.sharding.primitive import shard
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[Any], Any]
@@ -313,7 +314,7 @@ def make_shard(draw: Draw, x: Node) -> Node:
         length % math.prod([dict(mesh)[name] for name in names]) for length, names in zip(x.shape, axes, strict=True)
     ):
         axes = [()] * len(axes)
-    return apply(P.shard, x, mesh=mesh, axes=tuple(axes), devices=())
+    return apply(shard, x, mesh=mesh, axes=tuple(axes), devices=())
 
 
 MOVEMENTS: dict[Primitive, Callable[[Draw, Node], Node | None]] = {
@@ -327,7 +328,7 @@ MOVEMENTS: dict[Primitive, Callable[[Draw, Node], Node | None]] = {
     P.unfold: make_unfold,
     P.diagonal: make_diagonal,
     P.barrier: lambda draw, x: apply(P.barrier, x),
-    P.shard: make_shard,
+    shard: make_shard,
 }
 
 

@@ -12,12 +12,13 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from minitorch import primitives as P
 from minitorch.dtypes import BY_NUMPY, DType
 from minitorch.errors import ShardingError
 from minitorch.graph import Graph
 from minitorch.tensor import Remote
 
+from ..sharding import primitive
+from ..sharding.mesh import Axes
 from .devices import device_named
 
 # JAX's classes and functions are not all annotated.
@@ -25,7 +26,6 @@ _spec: Any = PartitionSpec
 _constrained: Any = jax.lax.with_sharding_constraint
 
 MeshParam = tuple[tuple[str, int], ...]
-Axes = tuple[tuple[str, ...], ...]
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]
 
@@ -181,7 +181,7 @@ def require_one_mesh(graph: Graph, values: Sequence[Any]) -> None:
         if type(value) is not np.ndarray and is_shared(value.sharding):
             held.setdefault(_devices(value.sharding), []).append(f"`{node.params['name']}`")
     for node in graph.nodes:
-        if node.primitive is P.shard and is_shared(division := sharding_of(**node.params)):
+        if node.primitive is primitive.shard and is_shared(division := sharding_of(**node.params)):
             held.setdefault(_devices(division), []).append(f"what is divided at {node.source}")
     if len(held) > 1:
         places = [f"{' and '.join(dict.fromkeys(names))}: {', '.join(devices)}" for devices, names in held.items()]

@@ -12,7 +12,7 @@ from minitorch.errors import ShardingError
 from .pictures import Holders, Part
 
 Axis = str | None | tuple[str, ...]
-Axes = tuple[tuple[str, ...], ...]
+Axes = tuple[tuple[str, ...], ...]  # for each dimension, the axes of a mesh that it is divided among
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 from minitorch import backends
-from minitorch import primitives as P
 from minitorch.autograd import Context, Function
 from minitorch.errors import ShardingError
 from minitorch.interpreters import current_staging, is_grad_enabled
@@ -17,6 +16,7 @@ from minitorch.nn import Module
 from minitorch.packages import load
 from minitorch.tensor import Remote, Tensor, share
 
+from . import primitive
 from .mesh import Axis, Mesh
 
 
@@ -60,8 +60,8 @@ def shard(x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:
     """
     params = {"mesh": mesh.axes, "axes": mesh.division(axes, x.ndim), "devices": mesh.devices}
     if current_staging() is not None:
-        return P.shard(x, **params)
-    P.shard.infer(x.spec, **params)
+        return primitive.shard(x, **params)
+    primitive.shard.infer(x.spec, **params)
     partitions = _partitions()
     sharding = partitions.sharding_of(**params)
     if isinstance(x._value, Remote):
@@ -69,7 +69,7 @@ def shard(x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:
             placed: Tensor = _Placed.apply(x, mesh, axes)
             return placed
         return Tensor(partitions.placed(x._value, sharding))
-    result = P.shard(x, **params)
+    result = primitive.shard(x, **params)
     result._value = partitions.placed(result._value, sharding)
     return result
 

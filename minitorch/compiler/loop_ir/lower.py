@@ -275,7 +275,6 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
     "iota": _iota,
     "reshape": _reshape,
     "barrier": _barrier,
-    "shard": _barrier,
     "permute": _permute,
     "expand": _expand,
     "slice": _slice,
