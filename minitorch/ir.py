@@ -280,14 +280,18 @@ class Node:
 # The beginnings of the files of this distribution: the engine, and the packages beside it.
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _BESIDE = os.path.join(_ROOT, "extras") if os.path.isdir(os.path.join(_ROOT, "extras")) else _ROOT
-_FILES = tuple(os.path.join(_ROOT if name == ENGINE else _BESIDE, name) + os.sep for name in PACKAGES)
+
+
+@functools.cache
+def _files() -> tuple[str, ...]:
+    return tuple(os.path.join(_ROOT if name == ENGINE else _BESIDE, name) + os.sep for name in PACKAGES)
 
 
 class _Files(dict[str, bool]):
     """A cache by file name: whether each source file belongs to this package."""
 
     def __missing__(self, file: str) -> bool:
-        ours = self[file] = file.startswith(_FILES)
+        ours = self[file] = file.startswith(_files())
         return ours
 
 
@@ -297,7 +301,7 @@ _OURS = _Files()
 def warn_user(text: str, category: type[Warning] = TracingWarning) -> None:
     """Give a warning at the line of the nearest caller outside of this package."""
     depth, frame = 1, sys._getframe(0)
-    between = (*_FILES, functools.__file__)  # Python's own `cached_property`
+    between = (*_files(), functools.__file__)  # Python's own `cached_property`
     while frame.f_back is not None and frame.f_code.co_filename.startswith(between):
         depth, frame = depth + 1, frame.f_back
     warnings.warn(text, category, stacklevel=depth)
