@@ -89,9 +89,14 @@ from .functional.arranging import stack as stack
 from .functional.arranging import tile as tile
 from .functional.arranging import vstack as row_stack
 from .functional.arranging import vstack as vstack
+from .functional.casting import can_cast as can_cast
 from .functional.casting import clone as clone
 from .functional.casting import finfo as finfo
+from .functional.casting import get_default_dtype as get_default_dtype
 from .functional.casting import iinfo as iinfo
+from .functional.casting import is_floating_point as is_floating_point
+from .functional.casting import is_tensor as is_tensor
+from .functional.casting import numel as numel
 from .functional.checkpoint import checkpoint as checkpoint
 from .functional.comparison import allclose as allclose
 from .functional.comparison import bitwise_not as bitwise_not
@@ -125,11 +130,6 @@ from .functional.extremes import argmax as argmax
 from .functional.extremes import argmin as argmin
 from .functional.extremes import max as max
 from .functional.extremes import min as min
-from .functional.facts import can_cast as can_cast
-from .functional.facts import get_default_dtype as get_default_dtype
-from .functional.facts import is_floating_point as is_floating_point
-from .functional.facts import is_tensor as is_tensor
-from .functional.facts import numel as numel
 from .functional.gathering import argwhere as argwhere
 from .functional.gathering import gather as gather
 from .functional.gathering import index_add as index_add
@@ -186,6 +186,8 @@ from .functional.random import bernoulli as bernoulli
 from .functional.reductions import all as all
 from .functional.reductions import any as any
 from .functional.reductions import count_nonzero as count_nonzero
+from .functional.reductions import cumprod as cumprod
+from .functional.reductions import cumsum as cumsum
 from .functional.reductions import log_softmax as log_softmax
 from .functional.reductions import logsumexp as logsumexp
 from .functional.reductions import nansum as nansum
@@ -193,8 +195,6 @@ from .functional.reductions import norm as norm
 from .functional.reductions import prod as prod
 from .functional.reductions import softmax as softmax
 from .functional.reductions import sum as sum
-from .functional.scans import cumprod as cumprod
-from .functional.scans import cumsum as cumsum
 from .functional.selection import clamp as clamp
 from .functional.selection import clamp as clip
 from .functional.selection import clamp_max as clamp_max

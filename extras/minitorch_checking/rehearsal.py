@@ -21,8 +21,7 @@ from minitorch.dtypes import DType
 from minitorch.interpreters import Eager, Handle, Layer, on_top
 from minitorch.ir import Primitive
 from minitorch.modes.guards.kinds import How, kind_of
-from minitorch.modes.objects.outcome import Outcome, contents, outcome_of
-from minitorch.modes.objects.results import Argument, Held, New, Output
+from minitorch.modes.objects.outcome import Argument, Held, New, Outcome, Output, contents, outcome_of
 from minitorch.modes.tracing.effects import tensor_at
 from minitorch.modes.tracing.options import Request
 from minitorch.tensor import Tensor, fetched, forget_writes

@@ -22,7 +22,7 @@ from minitorch.modes.guards.leaks import leak
 from minitorch.modes.guards.observed import Observed
 from minitorch.modes.guards.surroundings import follows_training
 from minitorch.modes.guards.watch import Watches
-from minitorch.modes.objects.results import New
+from minitorch.modes.objects.outcome import New
 from minitorch.modes.tracing.options import Policy, Request
 from minitorch.modes.tracing.recording import Recorded
 from minitorch.modes.tracing.staging import CallStaging

@@ -12,7 +12,7 @@ from minitorch.graph.build import literal
 from minitorch.interpreters import made_by
 from minitorch.ir import Node
 from minitorch.modes.guards.surroundings import follows_training
-from minitorch.modes.objects.results import Argument
+from minitorch.modes.objects.outcome import Argument
 from minitorch.nn import Module
 from minitorch.tensor import Tensor, fetched
 

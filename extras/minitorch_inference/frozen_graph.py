@@ -17,7 +17,7 @@ from minitorch import backends
 from minitorch.errors import ShapeError
 from minitorch.graph import Graph
 from minitorch.ir import Spec
-from minitorch.modes.objects.results import Argument
+from minitorch.modes.objects.outcome import Argument
 from minitorch.modes.tracing.explain import SignatureReport
 from minitorch.modes.tracing.options import Request
 from minitorch.modes.tracing.trace import of_graph

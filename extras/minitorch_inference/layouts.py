@@ -13,7 +13,7 @@ from typing import Any
 
 from minitorch.errors import ArgumentError
 from minitorch.graph import Graph
-from minitorch.modes.objects.results import Argument, Output
+from minitorch.modes.objects.outcome import Argument, Output
 from minitorch.tree import Structure, flatten
 
 PLAIN = (bool, int, float, str, type(None))

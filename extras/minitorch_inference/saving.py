@@ -7,7 +7,7 @@ from typing import Any
 
 from minitorch.errors import ArgumentError
 from minitorch.ir import Spec
-from minitorch.modes.objects.results import Argument
+from minitorch.modes.objects.outcome import Argument
 from minitorch.modes.tracing.traced import Traced
 from minitorch.passes import Stage
 from minitorch_inference.beforehand import Beforehand

@@ -15,9 +15,9 @@ from typing import Any, Self
 from minitorch.autograd import no_grad
 from minitorch.dtypes import DType, float32, uint8
 from minitorch.errors import QuantizationError
+from minitorch.functional.casting import numel
 from minitorch.functional.creation import full
 from minitorch.functional.extremes import amax, amin
-from minitorch.functional.facts import numel
 from minitorch.functional.inplace import assign
 from minitorch.functional.operands import wrap_dim
 from minitorch.functional.selection import maximum, minimum, where

@@ -20,10 +20,10 @@ from typing import Any
 
 from minitorch.autograd import no_grad
 from minitorch.dtypes import float32, int8, int32, uint8
+from minitorch.functional.casting import numel
 from minitorch.functional.comparison import isfinite
 from minitorch.functional.creation import zeros
 from minitorch.functional.extremes import amax, amin
-from minitorch.functional.facts import numel
 from minitorch.functional.selection import where
 from minitorch.interpreters import handling
 from minitorch.nn import functional as F

@@ -22,7 +22,7 @@ import numpy as np
 import minitorch as mt
 from minitorch.backends import interpret, passes_for
 from minitorch.errors import MinitorchError, ScheduleWarning
-from minitorch.modes.objects.results import Output
+from minitorch.modes.objects.outcome import Output
 from minitorch.passes import lowered
 
 from .graphs import Array, Evaluation, Program

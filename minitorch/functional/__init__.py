@@ -22,8 +22,8 @@ from .inplace_methods import in_place_methods
 
 FILES = (
     "arithmetic", "arranging", "casting", "checkpoint", "comparison", "compound", "contraction", "conversion", "copies",
-    "creation", "data", "devices", "elementwise", "extremes", "facts", "gathering", "generator", "indexing", "linalg",
-    "operands", "ordering", "parts", "random", "reductions", "scans", "selection", "shaping", "statistics",
+    "creation", "data", "devices", "elementwise", "extremes", "gathering", "generator", "indexing", "linalg",
+    "operands", "ordering", "parts", "random", "reductions", "selection", "shaping", "statistics",
 )  # fmt: skip
 
 # Functions of an `input` that PyTorch does not have as methods.

@@ -13,10 +13,9 @@ from .. import primitives as P
 from ..dtypes import PYTHON_NUMBERS, DType, bool_
 from ..errors import DTypeError
 from ..tensor import Tensor
-from .derivatives import with_derivative
 from .elementwise import reciprocal, rsqrt, sqrt, square
 from .families import operators
-from .formulas import unit_sign
+from .formulas import unit_sign, with_derivative
 from .operands import (
     Number,
     Operand,

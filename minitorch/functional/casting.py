@@ -1,4 +1,4 @@
-"""Conversions between element types: `to`, `float`, `long`, ... and `clone`.
+"""Conversions between element types (`to`, `float`, `long`, ... and `clone`), and facts known without any number.
 
 They are methods, since a tensor that has the type already returns itself. Conversions to Python and NumPy are in
 `conversion`.
@@ -20,7 +20,10 @@ from .devices import is_device, on_cpu
 from .families import member
 from .operands import to_dtype
 
-__all__ = ["clone", "contiguous", "finfo", "iinfo", "is_contiguous", "to", "type", "type_as"]
+__all__ = [
+    "can_cast", "clone", "contiguous", "finfo", "get_default_dtype", "iinfo", "is_contiguous", "is_floating_point",
+    "is_tensor", "nelement", "numel", "to", "type", "type_as",
+]  # fmt: skip
 
 # Methods that convert, and the types they convert to.
 _CONVERSIONS: dict[str, DType] = {
@@ -168,6 +171,70 @@ def iinfo(dtype: Any) -> Any:
     if kind.category != "int":
         raise TypeError(f"iinfo: {kind.name} is no integer type")
     return np.iinfo(kind.numpy)
+
+
+def numel(input: Tensor) -> int:
+    """Return the number of elements.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.numel(mt.zeros(2, 3))
+        6
+    """
+    return input.numel()
+
+
+def nelement(self: Tensor) -> int:
+    """Return the number of elements: another name of `numel`."""
+    return self.numel()
+
+
+def is_tensor(obj: object) -> bool:
+    """Return whether something is a tensor.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.is_tensor(mt.ones(1)), mt.is_tensor([1.0])
+        (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Return whether the element type is one of the floats.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.is_floating_point(mt.ones(1)), mt.is_floating_point(mt.arange(1))
+        (True, False)
+    """
+    return input.dtype.is_floating_point
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Return whether an in-place operation may keep a result of the first type in a tensor of the second.
+
+    A type can be kept in any of its own category, or of a higher one (bool < int < float).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.can_cast(mt.float64, mt.float16), mt.can_cast(mt.float32, mt.int64)
+        (True, False)
+    """
+    order = ("bool", "int", "float")
+    categories = [dtypes.as_dtype(dtype).category for dtype in (from_, to)]
+    return order.index(categories[0]) <= order.index(categories[1])
+
+
+def get_default_dtype() -> DType:
+    """Return the type of floats without an explicit type; it cannot be changed.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.get_default_dtype()
+        minitorch.float32
+    """
+    return dtypes.DEFAULT_FLOAT
 
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:

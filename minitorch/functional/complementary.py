@@ -12,7 +12,7 @@ import math
 from .. import primitives as P
 from ..dtypes import float64, int64
 from ..tensor import Tensor
-from .derivatives import Formula, with_derivative
+from .formulas import Formula, with_derivative
 from .operands import like, to_dtype
 
 # In rising powers of t: a Chebyshev fit in 60 digits, its last term below 1e-17.

@@ -7,8 +7,7 @@ import math
 from .. import primitives as P
 from ..dtypes import PYTHON_NUMBERS
 from ..tensor import Tensor
-from .derivatives import with_derivative
-from .formulas import sigmoid, sign, unit_sign
+from .formulas import sigmoid, sign, unit_sign, with_derivative
 from .operands import (
     Number,
     Operand,

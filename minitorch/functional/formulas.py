@@ -1,7 +1,9 @@
 """Formulas for elementwise functions that are not primitives, on float tensors of one type.
 
 The obvious formulas lose digits (exp(x) - exp(-x) near 0), overflow on the way (x*x in asinh) or have no derivative
-where the function has one (abs in an odd function at 0); these do not. `elementwise` makes the public functions.
+where the function has one (abs in an odd function at 0); these do not. An exact formula is often pieced together from
+several, with limits between. The derivative of its steps then loses digits, or is NaN, where the function's own is
+known: `with_derivative` takes both. `elementwise` makes the public functions.
 """
 
 from __future__ import annotations
@@ -11,11 +13,47 @@ from collections.abc import Callable
 
 from .. import dtypes
 from .. import primitives as P
+from ..autograd import Context, Function
+from ..interpreters import expand_operands
 from ..tensor import Tensor
-from .derivatives import Formula, with_derivative
 from .operands import like, require_float, require_number, to_dtype
 
+Formula = Callable[..., Tensor]
+
 _INTEGER_OF_SIZE = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+
+
+def with_derivative(name: str, formula: Formula, *derivatives: Formula | None) -> Formula:
+    """Return a formula that `backward` passes with given derivatives.
+
+    Args:
+        name: the name of the function, on the tape.
+        formula: ``(*inputs) -> output``, of float tensors of one type, which broadcast.
+        derivatives: for each input, ``(*inputs) -> derivative``, written with tensor operations, so that it can itself
+            be differentiated; None where it is 0, whatever the cotangent is.
+    """
+
+    class Differentiable(Function):
+        @staticmethod
+        def forward(ctx: Context, *inputs: Tensor) -> Tensor:
+            ctx.save_for_backward(*inputs)
+            return formula(*inputs)
+
+        @staticmethod
+        def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+            inputs, (g,) = ctx.saved_tensors, cotangents
+            flat = P.constant(value=0, shape=g.shape, dtype=g.dtype)
+            rules = zip(derivatives, ctx.needs_input_grad, strict=True)
+            return tuple([(P.mul(g, rule(*inputs)) if rule else flat) if needed else None for rule, needed in rules])
+
+    Differentiable.__name__ = Differentiable.__qualname__ = name
+
+    def apply(*inputs: Tensor) -> Tensor:
+        if any(x._requires_grad for x in inputs):
+            return Differentiable.apply(*expand_operands(inputs, name, recorded_only=True))  # type: ignore[no-any-return]
+        return formula(*inputs)
+
+    return apply
 
 
 def signbit(x: Tensor) -> Tensor:

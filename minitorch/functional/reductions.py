@@ -1,8 +1,8 @@
 """Reductions to a sum, a product, a truth value or a length, over all dimensions, some, or one.
 
 `dim` is an int, may be negative, and where PyTorch allows it a tuple; None (and an empty tuple) stands for all
-dimensions. Means are in `statistics`, largest elements in `extremes`, running sums in `scans`. `softmax` divides by
-a sum, and is here, too.
+dimensions. Means are in `statistics`, largest elements in `extremes`. `softmax` divides by a sum, and `cumsum`
+keeps those up to each element.
 """
 
 from __future__ import annotations
@@ -18,9 +18,23 @@ from ..dtypes import DType
 from ..interpreters import handled
 from ..ir import Shape
 from ..tensor import Tensor, share
-from .operands import as_float, like, operand, require_float, require_tensor, to_dtype, widen, widened, wrap_dims
+from .operands import (
+    as_float,
+    like,
+    operand,
+    require_float,
+    require_tensor,
+    to_dtype,
+    widen,
+    widened,
+    wrap_dim,
+    wrap_dims,
+)
 
-__all__ = ["all", "any", "count_nonzero", "log_softmax", "logsumexp", "nansum", "norm", "prod", "softmax", "sum"]
+__all__ = [
+    "all", "any", "count_nonzero", "cumprod", "cumsum", "log_softmax", "logsumexp", "nansum", "norm", "prod", "softmax",
+    "sum",
+]  # fmt: skip
 
 Dims = int | Sequence[int] | None
 
@@ -229,6 +243,35 @@ def root(total: Tensor, p: float = 2) -> Tensor:
     safe = P.where(zero, like(1, total), total)
     root = P.sqrt(safe) if p == 2 else P.power(safe, like(1 / p, safe))
     return P.where(zero, total, root)
+
+
+# Running sums and products -------------------------------------------------------------------------------
+
+
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Return the sum of the elements up to and including each one; of integers and bools in int64.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1, 2, 3]).cumsum(0)
+        tensor([1, 3, 6])
+    """
+    x = accumulated(operand(input), dtype)
+    axis = wrap_dim(dim, x.ndim)
+    return P.cumsum(x, dim=axis) if x.ndim else P.cast(x, dtype=x.dtype)
+
+
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Return the product of the elements up to and including each one; of integers and bools in int64.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1, 2, 3, 4]).cumprod(0)
+        tensor([ 1,  2,  6, 24])
+    """
+    x = accumulated(operand(input), dtype)
+    axis = wrap_dim(dim, x.ndim)
+    return P.cumprod(x, dim=axis) if x.ndim else P.cast(x, dtype=x.dtype)
 
 
 # Softmax ------------------------------------------------------------------------------------------------

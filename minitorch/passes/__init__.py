@@ -22,13 +22,14 @@ from .dead_code import DEAD_CODE, IDENTITIES
 from .eight_bits import CHANNELS_LAST, EARLY_QUANTISATION, INTEGER_PRODUCTS, REQUANTISATION
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
-from .rejected import REJECTED_LAWS, RejectedLaw
 from .scatter_to_select import SCATTER_TO_SELECT
 from .sink_reshapes import SINK_RESHAPES
 
 if TYPE_CHECKING:
     from minitorch_amp.mixed_precision import autocast
     from minitorch_inference.pipeline import AFFINE_FOLDING, FOLDING, FREEZING
+
+    from .rejected import REJECTED_LAWS, RejectedLaw
 
 DEFAULT: tuple[Pass, ...] = (
     DEAD_CODE,  # first, so that the others visit fewer nodes
@@ -53,9 +54,10 @@ LOWERING: tuple[Pass, ...] = (
 )
 
 
-# Passes of packages beside the engine, which no pipeline here has.
+# What no pipeline here has: passes of packages beside the engine, and laws that do not hold.
 _LATER = {
     **dict.fromkeys(("AFFINE_FOLDING", "FOLDING", "FREEZING", "affine"), "minitorch_inference.pipeline"),
+    **dict.fromkeys(("REJECTED_LAWS", "RejectedLaw"), "minitorch.passes.rejected"),
     "autocast": "minitorch_amp.mixed_precision",
 }
 

@@ -25,7 +25,7 @@ from minitorch.ir import INPUT, Node, as_input_name, is_input_name
 from minitorch.modes.guards import surroundings
 from minitorch.modes.guards.observed import Observed
 from minitorch.modes.guards.signature import Signatures, plain
-from minitorch.modes.objects.results import Argument, Output
+from minitorch.modes.objects.outcome import Argument, Output
 from minitorch.modes.tracing.recording import record
 from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.modes.ways_in.jit import Jitted

@@ -6,12 +6,15 @@ by the caller are changed in place, and those from elsewhere stay what they are.
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 from ...errors import TracingError
 from ...ir import user_source
@@ -20,6 +23,41 @@ from ...tree import Parts, Structure, Whole, attributes, row_of
 from .places import PLAIN
 
 _MOST_ITEMS = 10_000  # of an iterator among the results; raising it allows longer ones, and traces endless ones longer
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Result that is one of the arguments itself."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Output:
+    """Computed result: its position among the graph's outputs."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """Result that is a tensor from a place, by its number among the trace's."""
+
+    position: int
+
+
+@dataclass(frozen=True, eq=False)
+class New:
+    """Result that is made anew in every call, such as an array."""
+
+    value: Any
+
+    def made(self) -> Any:
+        """Return a new copy, or the object itself if it cannot be copied."""
+        try:
+            return np.array(self.value) if isinstance(self.value, np.ndarray) else copy.copy(self.value)
+        except Exception:
+            return self.value
 
 
 class Inside:

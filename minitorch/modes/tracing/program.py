@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,10 @@ import numpy as np
 from ... import backends
 from ...graph import Graph
 from ...interpreters import (
+    Callback,
     Captured,
+    callback,
+    interpreting,
     is_grad_enabled,
     may_share,
     memory_owner,
@@ -137,6 +141,39 @@ def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = (
     finally:
         set_grad_enabled(recording)
     return [values[node] for node in graph.outputs]
+
+
+class Callbacks:
+    """Callbacks of a recording, such as `debug.print`, in program order; called with the arrays of a run, before it.
+
+    The values of callbacks are computed by a program of their own, before the main program. So a callback is no part of
+    the graph that passes and fusion rewrite: nothing can drop it, merge it, or change its place among the others, and
+    the main program has the same kernels, and gives the same bits, with and without it.
+
+    Args:
+        inputs: of the recording's graph.
+        compile: compiles a graph.
+    """
+
+    def __init__(
+        self, inputs: Sequence[Node], callbacks: Sequence[Callback], name: str, compile: Callable[[Graph], Program]
+    ) -> None:
+        self.callbacks = tuple(callbacks)
+        self.graph = Graph(inputs, [node for each in callbacks for node in each.nodes], name=f"{name}.callbacks")
+        self._program = compile(self.graph) if self.graph.outputs else None
+
+    def __call__(self, arrays: Sequence[Array]) -> None:
+        """Compute the values, and call back."""
+        values = iter(self._program.execute(arrays, False) if self._program else ())
+        with interpreting(None):
+            for each in self.callbacks:
+                each.function(list(islice(values, len(each.nodes))))
+
+    def recorded(self, tensors: Sequence[Tensor]) -> None:
+        """Return the same inside another recording, whose runs call them."""
+        values = iter(replay(self.graph, tensors))
+        for each in self.callbacks:
+            callback(each.function, list(islice(values, len(each.nodes))))
 
 
 OWN_REFERENCES = 3  # to an array that only its tensor holds: the tensor's, a local name's, and the argument of the call

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...dtypes import BY_NUMPY
 from ...errors import compose
@@ -16,12 +16,13 @@ from ...tensor import Remote, Tensor, forget_writes
 from ...tree import Structure, Whole, flatten
 from ..guards.observed import Observed
 from ..objects.assigned import Assigned
-from ..objects.outcome import Outcome, contents, outcome_of
+from ..objects.outcome import Argument, Held, New, Outcome, Output, contents, outcome_of
 from ..objects.places import Change, Places
-from ..objects.results import Argument, Held, New, Output
-from .differentiable import Backward, record_backward
 from .effects import Effects, Where
 from .staging import CallStaging
+
+if TYPE_CHECKING:
+    from .differentiable import Backward
 
 Kind = tuple[Shape, Any, Shape | None]
 """Shape, type and visible strides."""
@@ -148,9 +149,12 @@ def record(
             effects = Effects(len(outputs))
             effects.collect(staging, arguments, inputs)
             forward, callbacks = list(staging.nodes), list(staging.callbacks)
-            backward = record_backward(
-                staging, arguments, returned, [each.position for each in made if each.requires_grad]
-            )
+            backward = None
+            if any(output._requires_grad for output in returned):
+                from .differentiable import record_backward
+
+                leaves = [each.position for each in made if each.requires_grad]
+                backward = record_backward(staging, arguments, returned, leaves)
     finally:
         for item in staging.captured.values():
             forget_writes(item.tensor, item.version)

@@ -22,15 +22,12 @@ from ...tree import Structure
 from ..guards.kinds import MOST_BYTES
 from ..guards.observed import Observed
 from ..guards.watch import Watch
-from ..objects.outcome import Outcome
+from ..objects.outcome import Argument, Outcome
 from ..objects.places import Places
-from ..objects.results import Argument
-from .callbacks import Callbacks
-from .differentiable import Differentiable
 from .effects import Effects
 from .explain import SignatureReport
 from .options import Options, Request
-from .program import Program
+from .program import Callbacks, Program
 from .recording import Recorded, record
 from .staging import CallStaging
 from .traced import TakingTurns, Traced
@@ -64,6 +61,8 @@ def trace(request: Request, options: Options, report: SignatureReport) -> Traced
     if recorded.callbacks:
         callbacks = Callbacks(recorded.graph.inputs, recorded.callbacks, name, options.unwatched)
     if recorded.backward is not None:
+        from .differentiable import Differentiable
+
         untaped = frozenset(staging.untaped)
         backward = Differentiable(recorded.backward, program.graph, untaped, recorded.effects, options)
     captured = staging.captured.values()

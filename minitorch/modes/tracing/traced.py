@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ...autograd.tape import LeafHooks, hooks_of
@@ -18,14 +18,15 @@ from ..guards.donation import give_away
 from ..guards.observed import Observed
 from ..guards.signature import Given
 from ..guards.watch import Watch
-from ..objects.results import Argument, Held, New, Output
-from .callbacks import Callbacks
-from .differentiable import Differentiable
+from ..objects.outcome import Argument, Held, New, Output
 from .effects import tensor_at
 from .explain import SignatureReport
-from .program import Program, are_apart, grad_of, replay
+from .program import Callbacks, Program, are_apart, grad_of, replay
 from .recording import Recorded, kind_of, kind_text
 from .staging import CallStaging
+
+if TYPE_CHECKING:
+    from .differentiable import Differentiable
 
 _needs_of, _value_of = attrgetter("_requires_grad"), attrgetter("_value")  # faster than a comprehension
 

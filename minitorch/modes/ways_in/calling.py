@@ -26,13 +26,13 @@ from ..guards import surroundings
 from ..guards.donation import Names as Donations
 from ..guards.signature import Call, Signatures, key_of_tensors, plain
 from ..tracing.explain import SignatureReport, difference
-from ..tracing.module_traces import Lent
 from ..tracing.options import PLAIN, Options, Policy, Request
 from ..tracing.trace import trace
 from ..tracing.traced import Traced
 
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own
+    from ..tracing.module_traces import Lent
 
 # The parameters and the result of the function.
 P = ParamSpec("P")
@@ -156,8 +156,11 @@ class Calling(Generic[P, R]):
         report.reason = self._reason(report, call)
         traced = self._made(request, report)
         if key not in self._traced:
-            module = next((leaf for leaf in request.leaves if isinstance(leaf, Module)), None)
-            self._traced[key] = [] if module is None else Lent(module, partial(self._forget, key))
+            self._traced[key] = []
+            if (module := next((leaf for leaf in request.leaves if isinstance(leaf, Module)), None)) is not None:
+                from ..tracing.module_traces import Lent
+
+                self._traced[key] = Lent(module, partial(self._forget, key))
         self._traced[key].append(traced)
         self._reports.append(report)
         self._traces += 1

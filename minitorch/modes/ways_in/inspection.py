@@ -20,7 +20,6 @@ from ..tracing.options import Request
 from ..tracing.program import Program
 from ..tracing.traced import Traced
 from .calling import Calling, P, R
-from .stages import Stages
 
 if TYPE_CHECKING:
     from minitorch_checking.ablation import Ablation
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from ...compiler.kernels.cost import FusedCost
     from ...compiler.kernels.ledger import Ledger
+    from .stages import Stages
 
 
 class Inspectable(Calling[P, R], Explorable):
@@ -56,6 +56,8 @@ class Inspectable(Calling[P, R], Explorable):
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """Return the traced graph, the graph after each pass with statistics, then kernels, loops, LLVM, assembly."""
+        from .stages import Stages
+
         traced = self.traced(*args, **kwargs)
         run = traced.program.pipeline
         return Stages(run.initial, run.stages, traced=traced)

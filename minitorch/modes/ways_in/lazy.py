@@ -20,9 +20,8 @@ from ...graph import Graph
 from ...interpreters import Staging, Trace, block, current_staging, interpreting
 from ...ir import Node, user_source
 from ...tensor import Tensor, fetched
-from ..tracing.callbacks import Callbacks
 from ..tracing.options import Options
-from ..tracing.program import Program, are_apart, put, written
+from ..tracing.program import Callbacks, Program, are_apart, put, written
 from .history import History
 
 _PROGRAMS_KEPT = 128

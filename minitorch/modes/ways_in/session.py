@@ -19,10 +19,9 @@ from ...nn import Module
 from ...packages import load
 from ...tensor import Tensor, fetched
 from ...tree import flatten, unflatten
-from ..objects.results import Output
-from ..tracing.callbacks import Callbacks
+from ..objects.outcome import Output
 from ..tracing.options import Options
-from ..tracing.program import Program, are_apart, write
+from ..tracing.program import Callbacks, Program, are_apart, write
 from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for
 from .feeding import as_fed
 from .lazy import LazyStaging

@@ -10,8 +10,8 @@ import math
 
 from ... import primitives as P
 from ...dtypes import DType
-from ...functional.derivatives import with_derivative
 from ...functional.elementwise import sigmoid
+from ...functional.formulas import with_derivative
 from ...functional.operands import equals, fitting, is_traced, real, require_number, widened
 from ...functional.reductions import softmax
 from ...primitives.elementwise import scalar
