@@ -26,6 +26,7 @@ from minitorch.modes.guards import surroundings
 from minitorch.modes.guards.observed import Observed
 from minitorch.modes.guards.signature import Signatures, plain
 from minitorch.modes.objects.outcome import Argument, Output
+from minitorch.modes.objects.places import Places
 from minitorch.modes.tracing.recording import record
 from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.modes.ways_in.jit import Jitted
@@ -290,6 +291,7 @@ def _trace(
     function, frozen = _behind(f)
     name = surroundings.name(function)
     around = Observed(function, zip(names, leaves, strict=True))
+    reachable = Places(function, [leaf for leaf in leaves if not isinstance(leaf, Tensor)])
     staging = SizedStaging(name, around.names, dynamic, guards)
     before = set_grad_enabled(False), set_handler(current_handler() if frozen is None else frozen.handler)
     try:
@@ -297,7 +299,7 @@ def _trace(
     finally:
         set_grad_enabled(before[0])
         set_handler(before[1])
-        around.attributes.undo()  # what the function keeps for its next call is nothing outside of the trace
+        reachable.undo()  # what the function keeps for its next call is nothing outside of the trace
     graph, captured = recorded.graph, list(staging.captured.values())
     if recorded.effects:
         raise _stateful(name, recorded.effects.nodes, captured)

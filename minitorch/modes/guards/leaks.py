@@ -1,6 +1,6 @@
 """Leaked tracers: traced tensors that are still referenced from outside when their trace is over.
 
-A trace that ends warns of them. A trace that fails removes them where they replaced something (`Attributes`).
+A trace that ends warns of them.
 """
 
 from __future__ import annotations
@@ -16,29 +16,6 @@ from ...interpreters import made_by
 from ...ir import Node, warn_user
 from ...tensor import TapeEntry, Tensor, View
 from ...tree import attributes
-
-
-class Attributes:
-    """Attributes of some objects, as they are before a traced function uses them."""
-
-    def __init__(self) -> None:
-        self._spaces: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self._held: list[tuple[Any, Any]] = []
-
-    def note(self, space: dict[str, Any]) -> None:
-        """Note the attributes of one more object."""
-        self._spaces.append((space, dict(space)))
-        self._held += [(value, value.copy()) for value in space.values() if type(value) in (list, dict, set)]
-
-    def undo(self) -> None:
-        """Restore the attributes of the objects, and the contents of lists, dicts and sets among these."""
-        for space, before in self._spaces:
-            for name in space.keys() - before.keys():
-                del space[name]
-            space.update(before)
-        for value, before in self._held:
-            value.clear()
-            value.extend(before) if type(value) is list else value.update(before)
 
 
 def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:

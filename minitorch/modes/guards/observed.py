@@ -36,7 +36,6 @@ from ...packages import is_own
 from ...tensor import Tensor
 from . import kinds
 from .kinds import How, items_of, kind_of, parts_of
-from .leaks import Attributes
 from .ownership import (
     MISSING,
     PLAIN_METHODS,
@@ -70,7 +69,6 @@ class Observed:
         watches: variables and attributes that the graph depends on.
         module_watches: those that only an assignment to an attribute of a module can change, which is counted.
         modules: the modules found, with their training flags.
-        attributes: of the objects found, as they were.
     """
 
     def __init__(
@@ -80,7 +78,6 @@ class Observed:
         self.watches = Watches()
         self.module_watches = Watches()
         self.modules: list[tuple[Module, bool]] = []
-        self.attributes = Attributes()
         self._found: dict[tuple[Any, Any], Watch] = {}
         self._seen: dict[int, Any] = {}
         self._known: dict[int, tuple[Any, str]] = {}
@@ -288,9 +285,7 @@ class Observed:
         self._know(value, name) if known else self._escape(value, name)
 
     def _know(self, value: Any, name: str) -> None:
-        if id(value) not in self._known:
-            self._known[id(value)] = value, name
-            self.attributes.note(space_of(value) or {})
+        self._known.setdefault(id(value), (value, name))
 
     def _escape(self, value: Any, name: str) -> None:
         """Note a value that any code may read from: its contents, and the attributes with free names."""

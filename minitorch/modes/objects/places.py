@@ -225,6 +225,18 @@ class Places:
         for owner, key, was in self._changed:
             _put(owner, key, was)
 
+    def undo(self) -> None:
+        """Restore all contents, also those without tensors."""
+        for owner, before in self._noted.values():
+            if isinstance(owner, (list, deque)):
+                owner.clear()
+                owner.extend(before.values())
+            elif not isinstance(owner, tuple):
+                now = self._now(owner, before)
+                for key in {**before, **now}:
+                    if now.get(key, MISSING) is not before.get(key, MISSING):
+                        _put(owner, key, before.get(key, MISSING))
+
     def of(self, tensor: Tensor) -> list[Place] | None:
         """Return the places that held a tensor; None if not all of them can be looked up."""
         return self._ways(tensor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from ...errors import TracingError
 from ...interpreters import Staging, check_writeable, may_share, memory_owner
 from ...ir import Node
 from ...tensor import Remote, Tensor
-from .program import write
+from .program import are_apart, write
 
 Array = np.ndarray[Any, Any]
 Where = int | Tensor  # a tensor from outside: the position of an argument, or the tensor itself
@@ -182,11 +181,8 @@ class Effects:
 
     def are_apart(self) -> bool:
         """Return whether captured tensors that are written share no memory with other captured ones."""
-        return not any(
-            (is_written or too) and may_share(one, other)
-            for neighbours in self._memories().values()
-            for (one, is_written), (other, too) in itertools.combinations(neighbours, 2)
-        )
+        written = [place for place, (_, is_written) in enumerate(self._around) if is_written]
+        return are_apart([tensor._value for tensor, _ in self._around], written)
 
     def is_apart_from(self, arrays: Sequence[Array]) -> bool:
         """Return whether some arrays share no owner with the captured tensors."""
