@@ -18,7 +18,7 @@ from ..asks.plain import Array, described
 from .golf import Golf
 from .reasons import expect, hint
 from .samples import in_parts
-from .task import Cases, by_case
+from .task import Cases, Task
 
 
 def _few(numbers: Iterable[float]) -> str:
@@ -90,7 +90,7 @@ def _wrong_shares(part: str, case: Any, answer: Any) -> str | None:
     )
 
 
-shares = by_case(asks.shares, SHARES, _rules, _wrong_shares, about=_about_rule)
+shares = Task(asks.shares, SHARES, _rules, _wrong_shares, about=_about_rule)
 
 # --- difference -------------------------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ def _central(f: Callable[..., float], numbers: list[float], place: int, step: fl
         return math.inf
 
 
-difference = by_case(asks.difference, DIFFERENCE, _points, _wrong_difference, about=_about_point, oracle=Function)
+difference = Task(asks.difference, DIFFERENCE, _points, _wrong_difference, about=_about_point, oracle=Function)
 
 # --- backward_pass: a walk, repaired ----------------------------------------------------------------------------
 
@@ -315,7 +315,7 @@ def _why_gradient(have: Any, wanted: float | None, now: float | None, program: P
     )
 
 
-backward_pass = by_case(asks.backward_pass, BACKWARD, _programs, _wrong_backward, about=_about_programs)
+backward_pass = Task(asks.backward_pass, BACKWARD, _programs, _wrong_backward, about=_about_programs)
 
 # --- train ------------------------------------------------------------------------------------------------------
 
@@ -398,7 +398,7 @@ def _why_step(moved: Array, slopes: list[Array], replaced: Array) -> str:
     )
 
 
-train = by_case(asks.train, TRAIN, _corners, _wrong_train, after={LEARNED: list(TRAIN)[:2]})
+train = Task(asks.train, TRAIN, _corners, _wrong_train, after={LEARNED: list(TRAIN)[:2]})
 
 # --- saved ------------------------------------------------------------------------------------------------------
 
@@ -473,6 +473,6 @@ def _weight(part: str, case: tuple[list[Step], Sizes], kept: list[str]) -> int:
     return sum(case[1][each] for each in set(kept))
 
 
-saved = by_case(asks.saved, SAVED, _keeping, _wrong_saved, about=_about_keeping, golf={FEW: BYTES}, count=_weight)
+saved = Task(asks.saved, SAVED, _keeping, _wrong_saved, about=_about_keeping, golf={FEW: BYTES}, count=_weight)
 
 TASKS = (shares, difference, backward_pass, train, saved)

@@ -14,7 +14,7 @@ from ..asks import compilers as asks
 from ..asks.compilers import SAME
 from ..asks.plain import described
 from .reasons import expect, hint
-from .task import by_case
+from .task import Task
 
 Cases = list[tuple[str, Any]]
 Row = tuple[str, str, list[Any]]
@@ -195,7 +195,7 @@ def _wrong_language(part: str, case: Any, answer: Any) -> str | None:
     return None
 
 
-language = by_case(
+language = Task(
     asks.language, LANGUAGE, _language_cases, _wrong_language, about=lambda case: f"in this listing\n{case[0]}"
 )
 
@@ -269,7 +269,7 @@ def _wrong_partners(part: str, case: Any, answer: Any) -> str | None:
     return f"{described(extra[0])} is no name of ours" if extra else None
 
 
-partners = by_case(
+partners = Task(
     asks.partners,
     PARTNERS,
     _partner_cases,
@@ -383,7 +383,7 @@ def _wrong_kernels(part: str, case: Any, answer: Any) -> str | None:
     return f"{', '.join(missing)} are one kernel{hint(epilogues and missing[0] in home, 'they are the epilogue')}"
 
 
-kernels = by_case(
+kernels = Task(
     asks.kernels,
     KERNELS,
     _kernel_cases,
@@ -508,7 +508,7 @@ def _wrong_retraces(policy: str, case: Any, answer: Any) -> str | None:
     return None
 
 
-retraces = by_case(
+retraces = Task(
     asks.retraces,
     POLICIES,
     _retrace_cases,

@@ -14,7 +14,7 @@ from .golf import Golf
 from .pairs import key_task
 from .reasons import expect, hint, indented
 from .samples import in_parts
-from .task import Cases, Verdict, by_case
+from .task import Cases, Task, Verdict
 
 # --- seen: what a stopwatch shows for each line of a lazy program ------------------------------------------------
 
@@ -76,7 +76,7 @@ def _something_runs(said: dict[str, Verdict], answers: list[Any]) -> dict[str, V
     return said
 
 
-seen = by_case(asks.seen, SEEN, _blocks, _wrong_seen, about=_about_block, refine=_something_runs)
+seen = Task(asks.seen, SEEN, _blocks, _wrong_seen, about=_about_block, refine=_something_runs)
 
 # --- lazy: what is run, when, and how often -----------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ def _elsewhere(numbers: list[Any], right: list[Any], ran: list[int]) -> str:
     )
 
 
-lazy = by_case(
+lazy = Task(
     asks.lazy, LAZY, _programs, _wrong_lazy, oracle=Running, after={part: [NUMBERS] for part in LAZY if part != NUMBERS}
 )
 
@@ -377,7 +377,7 @@ def _about_descent(case: Any) -> str:
     return f"{len(case[1])} rounds, {case[2]} of which may wait"
 
 
-descend = by_case(asks.descend, DESCEND, _descents, _wrong_descent, about=_about_descent, oracle=Runs)
+descend = Task(asks.descend, DESCEND, _descents, _wrong_descent, about=_about_descent, oracle=Runs)
 
 # --- runs: where a recording is run; each run cuts the program, and what is alive there goes through memory --------
 
@@ -421,7 +421,7 @@ def _wrong_cuts(part: str, case: Cuts, answer: Any) -> str | None:
     return None
 
 
-runs = by_case(
+runs = Task(
     asks.runs,
     RUNS,
     _cuts,

@@ -16,7 +16,7 @@ from ..asks.devices import carry_out
 from ..asks.plain import Array, Value, described
 from .compare import wrong_tensor
 from .reasons import Wrong, recognised, saying
-from .task import by_case
+from .task import Task
 
 Group = list[int]
 Sent = tuple[str, tuple[Group]]
@@ -65,7 +65,7 @@ def _wrong_gather(part: str, case: tuple[Group], answer: Any) -> str | None:
     return None
 
 
-all_gather = by_case(asks.all_gather, ALL_GATHER, _gathers, _wrong_gather, about=_about_group)
+all_gather = Task(asks.all_gather, ALL_GATHER, _gathers, _wrong_gather, about=_about_group)
 
 # --- all_reduce -------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ def _wrong_reduction(part: str, arguments: tuple[Group], answer: Any) -> str | N
     return None
 
 
-all_reduce = by_case(
+all_reduce = Task(
     asks.all_reduce,
     ALL_REDUCE,
     _reductions,
@@ -267,7 +267,7 @@ def _wrong_messages(part: str, given: Product, answer: Any) -> str | None:
     return None if said == counted else f"{said} bytes{why or f', and your plan moves {counted}'}"
 
 
-messages = by_case(asks.messages, MESSAGES, _products, _wrong_messages, about=_about_product)
+messages = Task(asks.messages, MESSAGES, _products, _wrong_messages, about=_about_product)
 
 # --- train: a mean over the batch is no mean of the means of its pieces ------------------------------------------
 
@@ -335,6 +335,6 @@ def _wrong_weight(part: str, given: Trained, answer: Any) -> str | None:
     return reason + recognised(known, lambda wrong: np.allclose(answer.array, wrong, atol=1e-4))
 
 
-train = by_case(asks.train, TRAIN, _batches, _wrong_weight, draws=np.random.default_rng, about=_about_pieces)
+train = Task(asks.train, TRAIN, _batches, _wrong_weight, draws=np.random.default_rng, about=_about_pieces)
 
 TASKS = (all_gather, train, messages, all_reduce)

@@ -17,7 +17,7 @@ from ..asks.plain import Array, Fault, Value, described
 from .compare import wrong_tensor
 from .reasons import expect, hint
 from .samples import in_parts
-from .task import Cases, Verdict, by_case
+from .task import Cases, Task, Verdict
 
 # --- mean_squared_error -----------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ def _without_refusing_all(said: dict[str, Verdict], answers: list[Any]) -> dict[
     return said
 
 
-mean_squared_error = by_case(
+mean_squared_error = Task(
     asks.mean_squared_error,
     LOSS,
     _losses,
@@ -145,7 +145,7 @@ def _wrong_first_bad(part: str, case: Any, answer: Any) -> str | None:
     return f"it is operation {right}, not {answer}" + hint(np.isinf(records[right][2]).any(), "an infinity counts, too")
 
 
-first_bad = by_case(asks.first_bad, FIRST_BAD, _runs, _wrong_first_bad, draws=int, about=_steps)
+first_bad = Task(asks.first_bad, FIRST_BAD, _runs, _wrong_first_bad, draws=int, about=_steps)
 
 # --- observe ----------------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ def _wrong_observe(part: str, case: tuple[str, Array, Array], answer: Any) -> st
     )
 
 
-observe = by_case(asks.observe, OBSERVE, _programs, _wrong_observe, draws=np.random.default_rng)
+observe = Task(asks.observe, OBSERVE, _programs, _wrong_observe, draws=np.random.default_rng)
 
 # --- unbroadcast ------------------------------------------------------------------------------------------------
 
@@ -284,6 +284,6 @@ def _wrong_unbroadcast(part: str, case: tuple[Array, Any], answer: Any) -> str |
     )
 
 
-unbroadcast = by_case(asks.unbroadcast, UNBROADCAST, _broadcasts, _wrong_unbroadcast, draws=int, about=_where)
+unbroadcast = Task(asks.unbroadcast, UNBROADCAST, _broadcasts, _wrong_unbroadcast, draws=int, about=_where)
 
 TASKS = (mean_squared_error, first_bad, observe, unbroadcast)

@@ -25,7 +25,7 @@ from .machines.kernel_source import MOST_TEXT, Array, Machine, NotRunError
 from .machines.kernels import bytes_of, illegal, joined_to_the_last, reference, traffic
 from .reasons import expect, hint, in_context, indented, recognised
 from .samples import graph_text, in_parts, listing, unforeseen
-from .task import Cases, Task, Verdict, by_case
+from .task import Cases, Task, Verdict
 
 
 def text_of(program: str) -> str:
@@ -141,7 +141,7 @@ def _wrong_bytes(part: str, case: tuple[str, list[int]], answer: Any) -> str | N
     )
 
 
-kernel_bytes = by_case(asks.kernel_bytes, BYTES, _kernels, _wrong_bytes, about=_about_kernel)
+kernel_bytes = Task(asks.kernel_bytes, BYTES, _kernels, _wrong_bytes, about=_about_kernel)
 
 # --- partition: graded by kernels and bytes -----------------------------------------------------------------------
 
@@ -246,9 +246,7 @@ def _told(text: str, answer: Any, small: Any) -> tuple[str, ...]:
     return tuple(short if long and short else long for long, short in zip(whole, _reasons(*small), strict=True))
 
 
-partition = Task(
-    asks.partition, PARTITION, lambda seed: _graphs(Random(seed)), _judge_partition, shrinks=_wrong_partition
-)
+partition = Task(asks.partition, PARTITION, _graphs, _wrong_partition, shrinks=True, judges=_judge_partition)
 
 # --- generate: a source is run, its loads and operations are counted, and so are the loops of its text -------------
 
@@ -326,7 +324,7 @@ def _wrong_kernel(part: str, graph: Graph, source: str) -> str | None:
     return None
 
 
-generate = by_case(asks.generate, GENERATE, _loops, _wrong_source, about=listing, shrinks=True)
+generate = Task(asks.generate, GENERATE, _loops, _wrong_source, about=listing, shrinks=True)
 
 # --- roofline: a picture is read, the same by everybody, so that no reason says what is right ---------------------
 
@@ -387,7 +385,7 @@ def _keys(random: Random) -> Cases:
     return [(READINGS[key][0], key) for key in random.sample(list(READINGS), len(READINGS))]
 
 
-roofline = by_case(asks.roofline, ROOFLINE, _keys, _wrong_reading, about=repr)
+roofline = Task(asks.roofline, ROOFLINE, _keys, _wrong_reading, about=repr)
 
 # --- measure: the program and the clock are the judge's -----------------------------------------------------------
 
@@ -464,6 +462,6 @@ def _wrong_measure(part: str, rounds: int, answer: Any) -> str | None:
     return f"it is {1e3 * seconds:.4g} ms and should be {1e3 * right:.4g} ms{why}; the calls took {listed} ms"
 
 
-measure = by_case(asks.measure, MEASURE, _calls, _wrong_measure, about="rounds: {}".format, oracle=Device)
+measure = Task(asks.measure, MEASURE, _calls, _wrong_measure, about="rounds: {}".format, oracle=Device)
 
 TASKS = (kernel_bytes, partition, generate, roofline, measure)

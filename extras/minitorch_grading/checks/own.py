@@ -21,7 +21,7 @@ from ..asks.limit import SECONDS
 from ..asks.plain import described, encode
 from .compare import wrong_array, wrong_tensor
 from .golf import Golf
-from .task import Oracle, Task, by_case
+from .task import Oracle, Task
 
 Case = tuple[str, tuple[Any, ...]]
 
@@ -108,7 +108,7 @@ def task(
         return said
 
     called = ask or Ask(name, call_with_arguments, needs or Needs(), seconds)
-    return by_case(called, parts, make, judged, draws=int, after={}, golf=scored, count=count, oracle=oracle)
+    return Task(called, parts, make, judged, draws=int, after={}, golf=scored, count=count, oracle=oracle)
 
 
 def wrong_value(answer: Any, right: Any, tolerance: float = 1e-9) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 from ..asks import Ask
 from ..asks.plain import Fault, described
 from .reasons import hint
-from .task import Task, Verdict, by_case
+from .task import Task, Verdict
 
 
 def key_task(
@@ -30,7 +30,7 @@ def key_task(
     Args:
         ask: of the task.
         parts: its points; the pairs of the first part can share programs, and no other part counts without it.
-        cases, draws: pairs, as of `by_case`.
+        cases, draws: pairs, as of `Task`.
         apart: why two things cannot share a program; empty if they can.
         alike: why a pair that was told apart can share one.
         about: a pair in words.
@@ -56,7 +56,7 @@ def key_task(
         everything = answers and all(answer is True for answer in answers)
         return dict.fromkeys(parts, f"all {things} have one {name}: nothing is told apart") if everything else said
 
-    return by_case(
+    return Task(
         ask,
         parts,
         cases,

@@ -15,7 +15,7 @@ from .golf import Golf
 from .machines.graphs import unlike, written
 from .reasons import hint
 from .samples import unforeseen
-from .task import Cases, by_case
+from .task import Cases, Task
 
 Formula = Callable[[Array], Array]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -119,9 +119,7 @@ _HARD_SWISH = Operator(
     "it is 0 below -3 and 1 above 3",
     absolute=1e-5,
 )
-hard_swish = by_case(
-    asks.hard_swish, {RIGHT: 9, GRADIENTS: 6}, _lists(RIGHT, GRADIENTS), _HARD_SWISH.wrong, about=_about
-)
+hard_swish = Task(asks.hard_swish, {RIGHT: 9, GRADIENTS: 6}, _lists(RIGHT, GRADIENTS), _HARD_SWISH.wrong, about=_about)
 
 # --- asinh --------------------------------------------------------------------------------------------------------
 
@@ -154,7 +152,7 @@ _ASINH = Operator(
     _asinh_hint,
     absolute=1e-30,
 )
-asinh = by_case(asks.asinh, ASINH, _lists(*ASINH), _ASINH.wrong, about=_about)
+asinh = Task(asks.asinh, ASINH, _lists(*ASINH), _ASINH.wrong, about=_about)
 
 # --- layer_norm ---------------------------------------------------------------------------------------------------
 
@@ -210,7 +208,7 @@ _NORM = Operator(
     relative=1e-3,
     absolute=1e-4,
 )
-layer_norm = by_case(asks.layer_norm, LAYER_NORM, _matrices, _NORM.wrong, about=_about)
+layer_norm = Task(asks.layer_norm, LAYER_NORM, _matrices, _NORM.wrong, about=_about)
 
 # --- lengths ------------------------------------------------------------------------------------------------------
 
@@ -258,7 +256,7 @@ _LENGTH = Operator(
     absolute=0.0,
     sloped=(GRADIENTS, ZEROS),
 )
-lengths = by_case(asks.lengths, LENGTHS, _rows, _LENGTH.wrong, about=_about)
+lengths = Task(asks.lengths, LENGTHS, _rows, _LENGTH.wrong, about=_about)
 
 # --- mish ---------------------------------------------------------------------------------------------------------
 
@@ -295,7 +293,7 @@ _MISH = Operator(
 )
 
 
-mish = by_case(
+mish = Task(
     asks.mish,
     MISH,
     lambda random: [*_lists(RIGHT, FAR, GRADIENTS)(random), (FEW, [32])],

@@ -12,7 +12,7 @@ from ..asks import quantization as asks
 from ..asks.plain import Array, Value, described
 from .compare import wrong_array
 from .reasons import expect, hint, recognised
-from .task import Cases, by_case
+from .task import Cases, Task
 
 PER_CHANNEL = {"scales": 7, "codes": 7, "channels of zeros": 6}
 ROUND_TRIP = {"the zero point": 7, "the calibration": 6, "zero is in the range": 7}
@@ -105,7 +105,7 @@ def _few(numbers: Sequence[float] | Array) -> list[float]:
     return [float(f"{each:.4g}") for each in numbers]
 
 
-per_channel = by_case(asks.per_channel, PER_CHANNEL, _weights, _wrong_channels, draws=np.random.default_rng)
+per_channel = Task(asks.per_channel, PER_CHANNEL, _weights, _wrong_channels, draws=np.random.default_rng)
 
 
 # --- round_trip -------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def _why_trip(codes: Array, x: Array, low: float, high: float) -> str:
     return ""
 
 
-round_trip = by_case(asks.round_trip, ROUND_TRIP, _trips, _wrong_trip, draws=np.random.default_rng, about=_about_trip)
+round_trip = Task(asks.round_trip, ROUND_TRIP, _trips, _wrong_trip, draws=np.random.default_rng, about=_about_trip)
 
 
 # --- calibrate --------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def _why_calibration(batches: list[list[float]], share: float, answer: tuple[flo
     return given or hint(without, "0 is not in that range: let it begin or end at 0")
 
 
-calibrate = by_case(
+calibrate = Task(
     asks.calibrate,
     CALIBRATE,
     _batches,
@@ -354,7 +354,7 @@ def _why_codes(given: Array, accumulators: Array, multipliers: Array, zero: int)
     return recognised(known, lambda wrong: (given == wrong).all())
 
 
-product = by_case(asks.product, PRODUCT, _products, _wrong_product, draws=np.random.default_rng, about=_about_product)
+product = Task(asks.product, PRODUCT, _products, _wrong_product, draws=np.random.default_rng, about=_about_product)
 
 # --- scaler_step: gradients unscaled or skipped, and the scale that grows and shrinks ----------------------------
 
@@ -453,6 +453,6 @@ def _why_step(answer: tuple[Any, ...], skipped: bool, scale: float, good: int, i
     return "; when the scale has grown, counting begins again" if next_good >= interval else ""
 
 
-scaler_step = by_case(asks.scaler_step, SCALER, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step)
+scaler_step = Task(asks.scaler_step, SCALER, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step)
 
 TASKS = (per_channel, round_trip, calibrate, product, scaler_step)

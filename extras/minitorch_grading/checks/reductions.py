@@ -19,7 +19,7 @@ from .golf import Golf
 from .machines.records import Arrays, run
 from .reasons import expect, hint
 from .samples import unforeseen
-from .task import Cases, Task, by_case
+from .task import Cases, Task
 
 REGISTERS = 8
 LONG = 24  # elements of a row that no eight registers hold
@@ -114,7 +114,7 @@ def _task(ask: Ask, parts: Mapping[str, int], kernel: Kernel, out: int | None = 
         sizes = (LONG, random.randint(3, 7), random.randint(8, 20))
         return [(part, {"x": [size], "out": [out or size]}) for part in parts for size in sizes]
 
-    return by_case(ask, parts, rows, kernel.wrong, about=_about)
+    return Task(ask, parts, rows, kernel.wrong, about=_about)
 
 
 def _exponentials(x: Array) -> Array:
@@ -242,7 +242,7 @@ def _wrong_moments(part: str, case: tuple[Moments, Moments], answer: Any) -> str
     return None
 
 
-merge_moments = by_case(asks.merge_moments, MERGE, _blocks, _wrong_moments, about=_about_blocks)
+merge_moments = Task(asks.merge_moments, MERGE, _blocks, _wrong_moments, about=_about_blocks)
 
 # --- logsumexp ----------------------------------------------------------------------------------------------------
 
@@ -350,7 +350,7 @@ def _keys(random: Random) -> Cases:
     ]
 
 
-attention_row = by_case(
+attention_row = Task(
     asks.attention_row,
     ATTENTION,
     _keys,

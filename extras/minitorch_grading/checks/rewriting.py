@@ -21,7 +21,7 @@ from ..asks.plain import Fault
 from .compare import different
 from .reasons import Wrong, expect, hint, indented
 from .samples import graph_text, in_parts, is_harmless, listing, random_graph, unforeseen, values_for
-from .task import Cases, Task, Verdict, by_case
+from .task import Cases, Task, Verdict
 
 RANDOM = "random graphs"
 SIZES = (3, 5, 8, 12, 18)  # of the random graphs
@@ -100,7 +100,7 @@ def _pass_task(
     def of_a_refused_graph(part: str, fault: Fault) -> str:
         return f"{hint(fault.kind in ('GraphError', 'ShapeError', 'DTypeError'), refused)}, given"
 
-    return by_case(ask, parts, make, wrong, about=listing, on_fault=of_a_refused_graph, shrinks=True)
+    return Task(ask, parts, make, wrong, about=listing, on_fault=of_a_refused_graph, shrinks=True)
 
 
 # --- dead_code ----------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def _not_empty(said: dict[str, Verdict], answers: list[Any]) -> dict[str, Verdic
     return said
 
 
-_BY_ROW = by_case(asks.laws, LAWS, _expressions, _wrong_law, about=_about_law, refine=_not_empty)
+_BY_ROW = Task(asks.laws, LAWS, _expressions, _wrong_law, about=_about_law, refine=_not_empty)
 
 
 def _judged(cases: Cases, answers: Any) -> Any:
@@ -306,6 +306,6 @@ def _judged(cases: Cases, answers: Any) -> Any:
     return _BY_ROW.verdicts(rows, answers)
 
 
-laws = replace(_BY_ROW, verdicts=_judged)
+laws = replace(_BY_ROW, judges=_judged)
 
 TASKS = (dead_code, fold_constants, merge, laws)

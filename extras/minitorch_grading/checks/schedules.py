@@ -21,7 +21,7 @@ from ..asks.schedules import chain, product, source
 from .golf import Golf
 from .machines.accesses import LANES, REGISTERS, Counts, counts
 from .reasons import Wrong, expect, hint, indented, saying
-from .task import Cases, by_case
+from .task import Cases, Task
 
 # --- address: an element in a matrix of tiles ---------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ def _wrong_address(part: str, case: tuple[int, ...], answer: Any) -> str | None:
     )
 
 
-address = by_case(asks.address, ADDRESS, _elements, _wrong_address, about=_about_element)
+address = Task(asks.address, ADDRESS, _elements, _wrong_address, about=_about_element)
 
 # --- pack_rows: the panels of rows that a product reads from front to back ----------------------------------------
 
@@ -132,7 +132,7 @@ def _wrong_panels(part: str, case: Panels, answer: Any) -> str | None:
     ).removeprefix("; ")
 
 
-pack_rows = by_case(asks.pack_rows, PACK, _matrices, _wrong_panels, about=_about_panels)
+pack_rows = Task(asks.pack_rows, PACK, _matrices, _wrong_panels, about=_about_panels)
 
 # --- schedules: legal if the engine's laws allow every rewrite, and graded by the accesses of what comes out -------
 
@@ -268,7 +268,7 @@ def _lengths(random: Random) -> Cases:
 
 
 _wrong_chain = _judged(chain, lambda length: 3 * length // 8, spills=False)
-chain_schedule = by_case(asks.chain_schedule, CHAIN, _lengths, _wrong_chain, about=_about_loops)
+chain_schedule = Task(asks.chain_schedule, CHAIN, _lengths, _wrong_chain, about=_about_loops)
 
 # --- vector_schedule ----------------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ def _products(random: Random) -> Cases:
 
 # Of a vector of the result: two loads, a load and a store of the total in each step; zeros, and copying it out.
 _wrong_vectors = _judged(product, lambda rows, columns, inner: rows * columns // 8 * (4 * inner + 3))
-vector_schedule = by_case(asks.vector_schedule, VECTOR, _products, _wrong_vectors, about=_about_loops)
+vector_schedule = Task(asks.vector_schedule, VECTOR, _products, _wrong_vectors, about=_about_loops)
 
 # --- product_schedule ---------------------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ def _tiles(random: Random) -> Cases:
     return [(ACCEPTED, (12 * random.randint(1, 2), 48, random.randint(4, 12))), (FEW, (12, 48, 16))]
 
 
-product_schedule = by_case(
+product_schedule = Task(
     asks.product_schedule,
     PRODUCT,
     _tiles,

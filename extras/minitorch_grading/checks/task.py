@@ -20,9 +20,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from random import Random
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from ..asks import Ask
@@ -60,27 +59,47 @@ class Oracle(Protocol):
         """Reply to a question; an exception refuses it, and is raised as a ValueError at the student's call."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Task:
-    """One task of an exercise.
+    """One task of an exercise. Its cases are judged one by one: a part is right if all of its cases are.
 
     Attributes:
         ask: from the student's object and a case to the answer; it has the task's name.
         parts: what it asks for, and the points for each.
-        make: from a seed to the cases.
-        verdicts: from cases and answers to what is said of each part.
-        shrinks: for cases that are a part and the text of a graph, ``(part, text, answer) -> why it is wrong``: of each
-            part the first wrong case is made smaller, and what `verdicts` gets are attempts (see `smaller.py`).
-        oracle: from a case to the oracle that its ask consults. A case is a part, what is sent, and perhaps, for the
-            oracle alone, what is not. `verdicts` gets pairs of the answer and what the oracle has seen, or a fault.
+        cases: from a generator of random numbers to cases: the part, what is sent, and perhaps what the oracle alone
+            gets.
+        wrong: ``(part, what was sent, answer) -> why the answer is wrong, or None``; it may raise `Wrong` as well.
+        draws: from a seed to the generator.
+        about: what was sent, in words for the student: a line, which is put before the reason, or lines, of which all
+            but the first are a listing below it; the first may be empty.
+        on_fault: ``(part, fault) -> what to add`` to the reason of a call that raised something.
+        refine: ``(said, answers) -> said``, where the answers together say more than each alone.
+        after: parts that count only if all of others are right; by default those that are scored by a number, after
+            all others.
+        golf: parts whose right answers are scored by a number, and how.
+        count: ``(part, what was sent, answer) -> the number``; the cases of a part add up.
+        oracle: from a case to the oracle that its ask consults. Answers are pairs then, of the answer and of what the
+            oracle has seen, or a fault.
+        shrinks: whether wrong cases that are a graph's text are made smaller (`smaller.py`): of each part the first.
+        judges: ``(cases, answers) -> what is said of each part``, in place of `verdicts`; with `shrinks`, it gets pairs
+            of an answer and the smaller case.
     """
 
     ask: Ask
     parts: Mapping[str, int]
-    make: Callable[[int], Any] = field(repr=False)
-    verdicts: Judge = field(repr=False)
-    shrinks: Why | None = field(default=None, repr=False)
-    oracle: Callable[[Any], Oracle] | None = field(default=None, repr=False)
+    cases: Callable[[Any], Iterable[Any]]
+    wrong: Why
+    _: KW_ONLY
+    draws: Callable[[int], Any] = Random
+    about: Callable[[Any], str] | None = None
+    on_fault: Callable[[str, Fault], str] | None = None
+    refine: Callable[[dict[str, Verdict], list[Any]], Mapping[str, Verdict]] | None = None
+    after: Mapping[str, Sequence[str]] | None = None
+    golf: Mapping[str, Golf] = field(default_factory=dict)
+    count: Callable[[str, Any, Any], int] | None = None
+    oracle: Callable[[Any], Oracle] | None = None
+    shrinks: bool = False
+    judges: Judge | None = None
 
     @property
     def name(self) -> str:
@@ -94,15 +113,56 @@ class Task:
 
     def inputs(self, seed: int) -> list[Any]:
         """The cases, as the student's code gets them: the same for the same seed, always."""
-        return [arrays(decode(encode(case))) for case in self.make(seed)]
+        return [arrays(decode(encode(case))) for case in self.cases(self.draws(seed))]
 
     def judge(self, inputs: Any, answers: Any) -> Score:
         """The score of answers that came as JSON; of whatever else came, too: it has no points."""
         try:
-            said = self.verdicts(inputs, decode(answers))
+            said = (self.judges or self.verdicts)(inputs, decode(answers))
         except Exception as error:  # the answers are not to be trusted to have any form
             said = dict.fromkeys(self.parts, f"the answers cannot be read ({type(error).__name__})")
         return Score(self.name, tuple(_part(name, of, said[name]) for name, of in self.parts.items()))
+
+    def verdicts(self, made: list[Any], answers: Any) -> Mapping[str, Verdict]:
+        """What is said of each part."""
+        if type(answers) is not list:
+            raise ValueError("the answers to cases are a list")
+        rows: list[tuple[str, Any, Any, Any]] = []
+        for (part, case, *_), given in zip(made, answers, strict=True):
+            answer, small = given if self.shrinks and type(case) is str else (given, None)
+            rows.append((part, case, answer, small))
+        whole = [answer for _, _, answer, _ in rows]
+        if rows and all(isinstance(answer, Fault) for answer in whole):
+            return dict.fromkeys(self.parts, self._told(*rows[0][:3]))
+        said: dict[str, Verdict] = dict.fromkeys(self.parts)
+        for part, case, answer, small in rows:
+            if said[part] is None and (reason := self._told(part, case, answer)):
+                said[part] = (small and self._told(part, *small)) or reason
+        said |= self.refine(said, whole) if self.refine else {}
+        others = [part for part in self.parts if part not in self.golf]
+        for part, earlier in (dict.fromkeys(self.golf, others) if self.after is None else self.after).items():
+            missing = [each for each in earlier if said[each] is not None]
+            if said[part] is None and missing:
+                said[part] = f"it counts when the part {missing[0]!r} is right"
+        for part, scoring in self.golf.items():
+            if said[part] is None and self.count is not None:
+                said[part] = scoring.verdict(sum(self.count(*row[:3]) for row in rows if row[0] == part))
+        return said
+
+    def _told(self, part: str, case: Any, answer: Any) -> str | None:
+        if not isinstance(answer, Fault):
+            reason = self._judged(part, case, answer)
+        elif answer.kind == "NotImplementedError":
+            return str(answer)
+        else:
+            reason = f"{answer}{self.on_fault(part, answer) if self.on_fault else ''}"
+        return in_context(reason, self.about(case)) if reason and self.about else reason
+
+    def _judged(self, part: str, case: Any, answer: Any) -> str | None:
+        try:
+            return self.wrong(part, case, answer)
+        except Wrong as reason:
+            return str(reason)
 
     def examine(self, seeds: Iterable[int]) -> Generator[Any, Any, Score]:
         """The judge's side of the dialogue: it gives cases as JSON, takes answers as JSON, and returns the score.
@@ -116,10 +176,10 @@ class Task:
             failed: set[str] = set()
             for case in cases:
                 answer = yield encode(case if self.oracle is None else case[:2])
-                if self.shrinks is not None and type(case[1]) is str:
+                if self.shrinks and type(case[1]) is str:
                     began, small = time.monotonic(), None
                     if case[0] not in failed:
-                        small = yield from smaller(case[0], case[1], answer, self.shrinks, left)
+                        small = yield from smaller(case[0], case[1], answer, self._judged, left)
                     left -= time.monotonic() - began
                     failed |= {case[0]} if small else set()
                     answer = {"tuple": [answer, small]}
@@ -178,84 +238,3 @@ def _part(name: str, of: int, said: Verdict) -> Part:
     if len(reason) > MOST_REASON:
         reason = f"{reason[:MOST_REASON]}\n(and so on: {len(reason)} characters)"
     return Part(name, in_halves(fraction, of), of, reason)
-
-
-def by_case(
-    ask: Ask,
-    parts: Mapping[str, int],
-    cases: Callable[[Any], Iterable[Any]],
-    wrong: Why,
-    *,
-    draws: Callable[[int], Any] = Random,
-    about: Callable[[Any], str] | None = None,
-    on_fault: Callable[[str, Fault], str] | None = None,
-    refine: Callable[[dict[str, Verdict], list[Any]], Mapping[str, Verdict]] | None = None,
-    after: Mapping[str, Sequence[str]] | None = None,
-    golf: Mapping[str, Golf] = MappingProxyType({}),
-    count: Callable[[str, Any, Any], int] | None = None,
-    oracle: Callable[[Any], Oracle] | None = None,
-    shrinks: bool = False,
-) -> Task:
-    """A task whose cases are judged one by one: a part is right if all of its cases are.
-
-    Args:
-        ask: calls the student's object.
-        parts: the points for each part.
-        cases: from a generator of random numbers to cases: the part, what is sent, and perhaps what the oracle alone
-            gets.
-        wrong: ``(part, what was sent, answer) -> why the answer is wrong, or None``; it may raise `Wrong` as well.
-        draws: from a seed to the generator.
-        about: what was sent, in words for the student: a line, which is put before the reason, or lines, of which all
-            but the first are a listing below it; the first may be empty.
-        on_fault: ``(part, fault) -> what to add`` to the reason of a call that raised something.
-        refine: ``(said, answers) -> said``, where the answers together say more than each alone.
-        after: parts that count only if all of others are right; by default those that are scored by a number, after
-            all others.
-        golf: parts whose right answers are scored by a number, and how.
-        count: ``(part, what was sent, answer) -> the number``; the cases of a part add up.
-        oracle: see `Task`.
-        shrinks: whether wrong cases that are a graph's text are made smaller.
-    """
-
-    needed = {part: [each for each in parts if each not in golf] for part in golf} if after is None else after
-
-    def judged(part: str, case: Any, answer: Any) -> str | None:
-        try:
-            return wrong(part, case, answer)
-        except Wrong as reason:
-            return str(reason)
-
-    def told(part: str, case: Any, answer: Any) -> str | None:
-        if not isinstance(answer, Fault):
-            reason = judged(part, case, answer)
-        elif answer.kind == "NotImplementedError":
-            return str(answer)
-        else:
-            reason = f"{answer}{on_fault(part, answer) if on_fault else ''}"
-        return in_context(reason, about(case)) if reason and about else reason
-
-    def verdicts(made: list[Any], answers: Any) -> Mapping[str, Verdict]:
-        if type(answers) is not list:
-            raise ValueError("the answers to cases are a list")
-        rows: list[tuple[str, Any, Any, Any]] = []
-        for (part, case, *_), given in zip(made, answers, strict=True):
-            answer, small = given if shrinks and type(case) is str else (given, None)
-            rows.append((part, case, answer, small))
-        whole = [answer for _, _, answer, _ in rows]
-        if rows and all(isinstance(answer, Fault) for answer in whole):
-            return dict.fromkeys(parts, told(*rows[0][:3]))
-        said: dict[str, Verdict] = dict.fromkeys(parts)
-        for part, case, answer, small in rows:
-            if said[part] is None and (reason := told(part, case, answer)):
-                said[part] = (small and told(part, *small)) or reason
-        said |= refine(said, whole) if refine else {}
-        for part, earlier in needed.items():
-            missing = [each for each in earlier if said[each] is not None]
-            if said[part] is None and missing:
-                said[part] = f"it counts when the part {missing[0]!r} is right"
-        for part, scoring in golf.items():
-            if said[part] is None and count is not None:
-                said[part] = scoring.verdict(sum(count(*row[:3]) for row in rows if row[0] == part))
-        return said
-
-    return Task(ask, parts, lambda seed: cases(draws(seed)), verdicts, judged if shrinks else None, oracle)

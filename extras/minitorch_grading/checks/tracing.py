@@ -19,7 +19,7 @@ from .golf import Golf
 from .pairs import key_task
 from .reasons import expect, hint, indented
 from .samples import in_parts, unforeseen
-from .task import Cases, Verdict, by_case
+from .task import Cases, Task, Verdict
 
 # --- train: a retrace at every step -------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ def _wrong_train(part: str, case: tuple[Array, list[float]], answer: Any) -> str
     return None
 
 
-train = by_case(
+train = Task(
     asks.train, TRAIN, _trainings, _wrong_train, draws=np.random.default_rng, about=_about_training, oracle=Programs
 )
 
@@ -177,7 +177,7 @@ def _of_a_tracer(said: dict[str, Verdict], answers: list[Any]) -> dict[str, Verd
     return said
 
 
-trace = by_case(
+trace = Task(
     asks.trace,
     TRACE,
     _functions,
@@ -339,7 +339,7 @@ def _wrong_clipped(part: str, case: tuple[int, float], answer: Any) -> str | Non
     return None
 
 
-clipped = by_case(asks.clipped, CLIPPED, _limits, _wrong_clipped)
+clipped = Task(asks.clipped, CLIPPED, _limits, _wrong_clipped)
 
 # --- buckets: golf with the lengths to which texts are padded -----------------------------------------------------
 
@@ -388,8 +388,6 @@ def _elements(part: str, case: Texts, buckets: list[int]) -> int:
     return sum(padded) + cost * len(set(padded))
 
 
-buckets = by_case(
-    asks.buckets, BUCKETS, _texts, _wrong_buckets, about=_about_texts, golf={FEW: ELEMENTS}, count=_elements
-)
+buckets = Task(asks.buckets, BUCKETS, _texts, _wrong_buckets, about=_about_texts, golf={FEW: ELEMENTS}, count=_elements)
 
 TASKS = (train, trace, signature, clipped, buckets)

@@ -21,7 +21,7 @@ from .golf import Golf
 from .machines.graphs import graph_in
 from .reasons import expect, hint
 from .samples import unforeseen
-from .task import by_case
+from .task import Task
 
 Cases = Iterator[tuple[str, tuple[Any, ...]]]
 
@@ -74,7 +74,7 @@ def _wrong_mask(part: str, case: Any, answer: Any) -> str | None:
     )
 
 
-mask = by_case(asks.mask, MASK, _masks, _wrong_mask, draws=np.random.default_rng, about=lambda case: f"texts {case[0]}")
+mask = Task(asks.mask, MASK, _masks, _wrong_mask, draws=np.random.default_rng, about=lambda case: f"texts {case[0]}")
 
 # --- cached_step ------------------------------------------------------------------------------------------------
 
@@ -166,9 +166,7 @@ def _about_step(case: Any) -> str:
     return f"{places} places, {heads} heads of size {size}, a cache of {case[3].shape[1]}"
 
 
-cached_step = by_case(
-    asks.cached_step, CACHED_STEP, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step
-)
+cached_step = Task(asks.cached_step, CACHED_STEP, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step)
 
 # --- call_arguments ---------------------------------------------------------------------------------------------
 
@@ -237,7 +235,7 @@ def _unlike_the_end(text: Array, context: int, arguments: Any) -> str | None:
     return "behind the text the window has other numbers than 0" if window[len(end) :].any() else None
 
 
-call_arguments = by_case(asks.call_arguments, ARGUMENTS, _growing, _wrong_arguments, draws=np.random.default_rng)
+call_arguments = Task(asks.call_arguments, ARGUMENTS, _growing, _wrong_arguments, draws=np.random.default_rng)
 
 # --- cheaper ----------------------------------------------------------------------------------------------------
 
@@ -307,7 +305,7 @@ def moved(part: str, sizes: Any, answer: Any) -> int:
     return round(sum(each.bytes_read + each.bytes_written for each in kernels) / 1e3)
 
 
-cheaper = by_case(
+cheaper = Task(
     asks.cheaper,
     CHEAPER,
     _programs,

@@ -244,7 +244,7 @@ def test_names_of_an_exception_and_a_function_are_cut_off() -> None:
 
 def test_a_reason_is_no_longer_than_somebody_reads() -> None:
     ask = asks.asks("arithmetic.double", asks.Needs())(lambda call, case: call(*case))
-    task = Task(ask, {"all": 4}, lambda seed: [("all", 1)], lambda cases, answers: {"all": "x" * 1_000_000})
+    task = Task(ask, {"all": 4}, lambda random: [("all", 1)], lambda part, case, answer: "x" * 1_000_000)
     reason = task.judge([("all", 1)], {"list": [1]}).reason
     assert len(reason) < 6000 and reason.endswith("1000000 characters)")
 
@@ -298,7 +298,7 @@ def consulting(oracle: Callable[[], Doubling], seconds: float = 2.0) -> Task:
         return None if answer == (8.0, [1.0, 2.0, 4.0]) else f"it is {answer}"
 
     cases = [("it", 1)]
-    return task_module.by_case(ask, {"it": 10}, lambda seed: cases, wrong, oracle=lambda case: oracle())
+    return Task(ask, {"it": 10}, lambda random: cases, wrong, oracle=lambda case: oracle())
 
 
 def test_calls_of_an_oracle_are_seen_by_the_judge_through_json_as_well() -> None:

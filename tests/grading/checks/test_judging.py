@@ -33,11 +33,10 @@ NOTHING = Ask("eager.nothing", lambda call, case: None, Needs())
 def slow(seconds: float) -> Task:
     """A task that takes so long to judge, and says what an `except Exception` of its makes of that."""
 
-    def verdicts(inputs: object, answers: object) -> dict[str, None]:
+    def wrong(part: str, case: object, answer: object) -> None:
         time.sleep(seconds)
-        return {"it": None}
 
-    return Task(NOTHING, {"it": 10}, lambda seed: [seed], verdicts)
+    return Task(NOTHING, {"it": 10}, lambda random: [("it", random.random())], wrong)
 
 
 def always(sent: Any, inputs: object) -> Any:
@@ -77,10 +76,10 @@ def test_a_huge_graph_is_not_computed() -> None:
 def test_memory_is_limited_while_judging() -> None:
     pytest.importorskip("resource", reason="memory is not limited on Windows")
 
-    def verdicts(inputs: object, answers: object) -> dict[str, str]:
-        return {"it": f"{len(bytearray(1 << 32))} bytes"}
+    def wrong(part: str, case: object, answer: object) -> str:
+        return f"{len(bytearray(1 << 32))} bytes"
 
-    task = Task(NOTHING, {"it": 10}, lambda seed: [seed], verdicts)
+    task = Task(NOTHING, {"it": 10}, lambda random: [("it", random.random())], wrong)
     score = verdict(task, lambda inputs: None, (1,))
     assert isinstance(score, Score) and score.reason == "the answers cannot be read (MemoryError)"
     assert len(bytearray(1 << 31)) == 1 << 31, "afterwards there is no limit"

@@ -17,7 +17,7 @@ from ...asks.plain import Array
 from ..machines.graphs import graph_in
 from ..reasons import indented, recognised
 from ..samples import unforeseen
-from ..task import Cases, by_case
+from ..task import Cases, Task
 
 LOWER = {"Gemm": 5, "LeakyRelu": 4, "Softmax": 6, "GlobalAveragePool": 5}
 MOST = 200  # nodes of a graph
@@ -140,4 +140,4 @@ def _near(found: Array, right: Array) -> bool:
     return found.shape == right.shape and np.allclose(found, right, 1e-4, 1e-4, equal_nan=True)
 
 
-lower = by_case(asks.lower, LOWER, _lower_cases, _wrong_lowering, about=_about_model)
+lower = Task(asks.lower, LOWER, _lower_cases, _wrong_lowering, about=_about_model)

@@ -9,7 +9,7 @@ from typing import Any
 from ...asks import export as asks
 from ...asks.plain import described
 from ..reasons import expect
-from ..task import Cases, by_case
+from ..task import Cases, Task
 
 Exports = Sequence[tuple[int, Mapping[str, Sequence[int]]]]
 Formulas = dict[str, list[tuple[int, int]] | None]
@@ -104,7 +104,7 @@ def _wrong_lines(given: Any, lines: list[tuple[int, int]] | None) -> str:
     return f"which is [{spoken}], that is {lines}, and there is {described(given)}"
 
 
-formulas = by_case(asks.formulas, FORMULAS, _formula_cases, _wrong_formulas)
+formulas = Task(asks.formulas, FORMULAS, _formula_cases, _wrong_formulas)
 
 # --- name_table -------------------------------------------------------------------------------------------------
 
@@ -192,4 +192,4 @@ def _turned(two: tuple[str, bool], shape: Sequence[int]) -> str:
     return "transposed"
 
 
-name_table = by_case(asks.name_table, NAMES, _name_cases, _wrong_names)
+name_table = Task(asks.name_table, NAMES, _name_cases, _wrong_names)

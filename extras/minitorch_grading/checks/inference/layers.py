@@ -15,7 +15,7 @@ from ...asks import inference as asks
 from ...asks.plain import Array, Value, described
 from ..compare import wrong_array
 from ..reasons import Wrong, expect
-from ..task import by_case
+from ..task import Task
 
 
 class Layer(NamedTuple):
@@ -137,7 +137,7 @@ def _wrong_layer(part: str, arguments: Any, answer: Any) -> str | None:
         return next((f"it {name}; {said}" for name in found), said)
 
 
-fold_layer = by_case(asks.fold_layer, FOLD_LAYER, _layers, _wrong_layer, draws=np.random.default_rng)
+fold_layer = Task(asks.fold_layer, FOLD_LAYER, _layers, _wrong_layer, draws=np.random.default_rng)
 
 # convincing ---------------------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ def _numbers_of(draw: np.random.Generator) -> list[Any]:
     return [(part, (eps,)) for part in CONVINCING]
 
 
-convincing = by_case(asks.convincing, CONVINCING, _numbers_of, _survivor, draws=np.random.default_rng)
+convincing = Task(asks.convincing, CONVINCING, _numbers_of, _survivor, draws=np.random.default_rng)
 
 # error_bound: no measured error exceeds it, and it is not much too large -------------------------------------------
 
@@ -266,4 +266,4 @@ def _wrong_bound(part: str, arguments: Any, answer: Any) -> str | None:
     return None
 
 
-error_bound = by_case(asks.error_bound, ERROR_BOUND, _sums, _wrong_bound, draws=np.random.default_rng)
+error_bound = Task(asks.error_bound, ERROR_BOUND, _sums, _wrong_bound, draws=np.random.default_rng)

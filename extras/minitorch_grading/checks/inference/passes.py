@@ -19,7 +19,7 @@ from ...asks.inference import numbers, stored
 from ..reasons import Wrong, hint, indented
 from ..rewriting import legal
 from ..samples import unforeseen
-from ..task import by_case
+from ..task import Task
 from .layers import Layer, folded
 
 SECOND, BATCH = "a second reader", "statistics of the batch"
@@ -170,4 +170,4 @@ def _reason(before: Graph, answer: Any) -> str | None:
     return None
 
 
-fold = by_case(asks.fold, FOLD, _cases, _wrong)
+fold = Task(asks.fold, FOLD, _cases, _wrong)

@@ -9,7 +9,7 @@ from ...asks import inference as asks
 from ...asks.plain import described
 from ..own import wrong_value
 from ..reasons import recognised
-from ..task import by_case
+from ..task import Task
 
 Row = tuple[int, int, int]  # images in a batch, bytes and FLOPs of a call
 Given = tuple[list[Row], float, float, float, float]  # rows, bytes per second, FLOPs per second, rate, deadline
@@ -95,4 +95,4 @@ def _explained(given: Given, right: Plan, answer: Any) -> str | None:
     )
 
 
-serve = by_case(asks.serve, SERVE, _cases, _wrong, about=_about)
+serve = Task(asks.serve, SERVE, _cases, _wrong, about=_about)
