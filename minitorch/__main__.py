@@ -157,25 +157,29 @@ COMMANDS: dict[str, Command] = {
         ),
     ),
     "new-exercise": Command(
-        "write an exercise with checks of its own and a zoo, as a beginning of another one",
+        "write an exercise with checks of its own and wrong solutions, as a beginning of another one",
         classroom("new_exercise"),
         (
             argument("exercise", help="its name, such as 10-mean"),
             argument("--source", default="solutions", help="the folder of the solutions (%(default)s)"),
-            argument("--zoo", default="zoo", metavar="FOLDER", help="the folder of the zoos (%(default)s)"),
+            argument(
+                "--wrong", default="wrong_solutions", metavar="FOLDER", help="of the wrong solutions (%(default)s)"
+            ),
         ),
         (("minitorch new-exercise 10-mean", "then change what is in it"),),
     ),
-    "zoo": Command(
-        "run the solution of an exercise and its zoo against its checks",
-        classroom("zoo"),
+    "wrong-solutions": Command(
+        "run the solution of an exercise, and wrong ones, against its checks",
+        classroom("wrong_solutions"),
         (
-            argument("exercise", help="such as 10-mean; its zoo is zoo/10-mean/*.py"),
+            argument("exercise", help="such as 10-mean; its wrong solutions are wrong_solutions/10-mean/*.py"),
             argument("--source", default="solutions", help="the folder of the solutions (%(default)s)"),
-            argument("--zoo", default="zoo", metavar="FOLDER", help="the folder of the zoos (%(default)s)"),
+            argument(
+                "--wrong", default="wrong_solutions", metavar="FOLDER", help="of the wrong solutions (%(default)s)"
+            ),
             argument("--time", type=float, default=300, metavar="SECONDS", help="for all of it (%(default)s)"),
         ),
-        (("minitorch zoo 10-mean", "after a change in its checks"),),
+        (("minitorch wrong-solutions 10-mean", "after a change in its checks"),),
         json=True,
     ),
     "collect": Command(

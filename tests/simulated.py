@@ -1,6 +1,6 @@
 """A simulated class: what each student hands in and when, and what has to come of it. All of it follows from a seed.
 
-Students hand in what is right, partly right, wrong as in the zoo, blank, damaged or hostile, in time or late, once or
+Students hand in what is right, partly right, wrong in a known way, blank, damaged or hostile, in time or late, once or
 twice, in the form of nbgrader's exchange. For every submission the class knows the points of each task, the incidents,
 what being late costs, and which attempt counts.
 
@@ -32,7 +32,7 @@ from tests.grading import classes
 from tests.grading.collecting import downloads
 from tests.grading.course.test_cluster import Cluster
 from tests.grading.sandbox.test_adversarial import ATTACKS, Attack
-from tests.zoo import ANIMALS, Animal, as_cell
+from tests.grading.wrong_solutions import KNOWN_SOLUTIONS, KnownSolution, as_cell
 from tools.clone import RELEASED, SOLUTIONS
 
 EXERCISES = tuple(sorted(TASKS_OF))[:3]
@@ -63,7 +63,7 @@ BY_NAME = {attack.name: attack for attack in ATTACKS}
 HEAD = "\ndef {name}(gradient, shape):"  # of an attack that takes the place of the function
 
 Kinds = tuple[str | frozenset[str], ...]
-Worth = Animal | frozenset[float]  # of a task: an animal of the zoo, or the parts of its points of which it gets one
+Worth = KnownSolution | frozenset[float]  # of a task: a known solution, or the parts of its points of which it gets one
 ALL, NOTHING = frozenset({1.0}), frozenset({0.0})
 
 
@@ -90,8 +90,8 @@ class Work:
 
 @cache
 def points_of(task: str, worth: Worth, seeds: tuple[int, ...]) -> set[float]:
-    """The points of a task. Animals are judged here, in this process."""
-    if isinstance(worth, Animal):
+    """The points of a task. Known solutions are judged here, in this process."""
+    if isinstance(worth, KnownSolution):
         return {TASKS[task].score(worth.function, seeds).points}
     return {part * TASKS[task].points for part in worth}
 
@@ -235,10 +235,12 @@ def partly(dice: random.Random, exercise: str) -> Work:
     return Work(text, {task: ALL if task in done else NOTHING for task in tasks})
 
 
-def animals(dice: random.Random, exercise: str) -> Work:
-    """An animal for each task, most of them wrong."""
-    chosen = {task: dice.choice([animal for animal in ANIMALS if animal.task == task]) for task in solutions(exercise)}
-    return Work(filled(exercise, {task: as_cell(animal) for task, animal in chosen.items()}), dict(chosen))
+def known_solutions(dice: random.Random, exercise: str) -> Work:
+    """A known solution for each task, most of them wrong."""
+    chosen = {
+        task: dice.choice([each for each in KNOWN_SOLUTIONS if each.task == task]) for task in solutions(exercise)
+    }
+    return Work(filled(exercise, {task: as_cell(one) for task, one in chosen.items()}), dict(chosen))
 
 
 def damaged(exercise: str) -> Work:
@@ -271,12 +273,12 @@ def some(dice: random.Random, exercise: str) -> list[Work]:
     kinds: dict[Callable[[], list[Work]], float] = {
         lambda: [right(exercise)]: 25,
         lambda: [partly(dice, exercise)]: 20,
-        lambda: [animals(dice, exercise)]: 25,
+        lambda: [known_solutions(dice, exercise)]: 25,
         lambda: [blank(exercise)]: 10,
         lambda: [damaged(exercise)]: 2,
         lambda: [blank(exercise), right(exercise)]: 6,
         lambda: [right(exercise), partly(dice, exercise)]: 4,
-        lambda: [animals(dice, exercise), damaged(exercise)]: 4,
+        lambda: [known_solutions(dice, exercise), damaged(exercise)]: 4,
         lambda: [partly(dice, exercise)] * 2: 4,
     }
     return dice.choices(list(kinds), list(kinds.values()))[0]()
@@ -396,7 +398,7 @@ def _wrong(root: Path, entry: Entry, row: dict[str, Any], ledger: Ledger, seeds:
     known = {each["cell"]: None if each["manual"] else each["points"] for each in row["graded"]}
     if marks != known or row["points"] != sum(points.values()):
         yield f"{marks} in the gradebook, {row['points']} in the table, and {points}"
-    slow = {f"{cell_of(task)}-check" for task, worth in work.worth.items() if isinstance(worth, Animal)}
+    slow = {f"{cell_of(task)}-check" for task, worth in work.worth.items() if isinstance(worth, KnownSolution)}
     incidents = [each for each in row["incidents"] if each["kind"] != "call-time" or each["cell"] not in slow]
     kinds = classes.kinds({"incidents": incidents})
     sets = [{each} if isinstance(each, str) else each for each in work.kinds]

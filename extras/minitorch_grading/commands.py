@@ -50,16 +50,16 @@ def new_exercise(options: Namespace) -> int:
     """``minitorch new-exercise``: an exercise that works, to be made into another one."""
     from .new_exercise import new_exercise as make
 
-    for path in make(options.exercise, Path(options.source), Path(options.zoo)):
+    for path in make(options.exercise, Path(options.source), Path(options.wrong)):
         print(path)
     return 0
 
 
-def zoo(options: Namespace) -> int:
-    """``minitorch zoo``: the solution and the zoo of an exercise; the status is 1 if one is not as it must be."""
-    from .zoo import run_zoo, table
+def wrong_solutions(options: Namespace) -> int:
+    """``minitorch wrong-solutions``: judge an exercise's solution, and wrong ones; return 1 if a verdict is wrong."""
+    from .wrong_solutions import run_solutions, table
 
-    found = run_zoo(options.exercise, Path(options.source), Path(options.zoo), options.time)
+    found = run_solutions(options.exercise, Path(options.source), Path(options.wrong), options.time)
     print(json.dumps([vars(each) for each in found], indent=2) if options.json else table(options.exercise, found))
     return int(any(each.wrong for each in found))
 

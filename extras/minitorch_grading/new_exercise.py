@@ -17,26 +17,26 @@ TEMPLATE = Path(__file__).with_name("template")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def new_exercise(name: str, source: Path, zoo: Path) -> list[Path]:
-    """Write an exercise with checks, an assert cell and a zoo; returns the paths.
+def new_exercise(name: str, source: Path, wrong: Path) -> list[Path]:
+    """Write an exercise with checks, an assert cell and wrong solutions; returns the paths.
 
     Args:
         name: of the exercise.
         source: the folder of the solutions.
-        zoo: the folder of the zoos.
+        wrong: the folder of the wrong solutions.
 
     Raises:
-        CommandError: if the name will not do, or there is such an exercise or zoo already.
+        CommandError: if the name will not do, or there is such an exercise or folder already.
     """
     if not NAME.fullmatch(name):
         raise CommandError(f"{name} is no name for an exercise: letters, digits, `.`, `_` and `-`, at most 64")
-    for folder in (source / name, zoo / name):
+    for folder in (source / name, wrong / name):
         if folder.exists():
             raise CommandError(f"{folder} is there already")
     files = {
         source / name / f"{name}.ipynb": notebook(_text("notebook.txt", name)),
         source / name / "checks.py": _text("checks.py.txt", name),
-        zoo / name / "mean.py": _text("zoo.py.txt", name),
+        wrong / name / "mean.py": _text("wrong_solutions.py.txt", name),
     }
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""The checks of an exercise that are the instructor's own: `checks.py` in its folder, and `asks.py` if there is one.
+"""The checks of an exercise that are the instructor's own: `checks.py` in its folder, and `harness.py` if there is one.
 
 They are loaded where answers are judged, never where student code runs. There, `checks` is a module that is made here,
-with an ask in place of each task. Files are loaded from their text, which may have come from another machine.
+with a driver in place of each task. Files are loaded from their text, which may have come from another machine.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from types import ModuleType
 
 from minitorch.errors import CommandError
 
-from .asks import call_with_arguments
 from .checks import TASKS, Task
+from .harness import call_with_arguments
 from .release import OWN
 
-CHECKS, ASKS = (name.removesuffix(".py") for name in OWN)
+CHECKS, HARNESS = (name.removesuffix(".py") for name in OWN)
 
 
 @dataclass(frozen=True)
@@ -30,24 +30,24 @@ class Checks:
 
     Attributes:
         tasks: by their names.
-        sources: of `checks.py` and `asks.py`, by their names without the ending; none if the tasks are the package's.
-        asked: the names of the tasks whose ask is in `asks.py`.
+        sources: of `checks.py` and `harness.py`, by name without the ending; none if the tasks are the package's.
+        driven: the names of the tasks whose driver is in `harness.py`.
     """
 
     tasks: Mapping[str, Task]
     sources: Mapping[str, str] = field(default_factory=dict)
-    asked: frozenset[str] = frozenset()
+    driven: frozenset[str] = frozenset()
 
     @property
     def inside(self) -> dict[str, str]:
-        """The modules that are where student code runs, by their names: an ask in place of each task."""
+        """The modules that are where student code runs, by their names: a driver in place of each task."""
         if not self.sources:
             return {}
-        lines = ["from minitorch_grading.asks import Needs, asks, call_with_arguments"]
+        lines = ["from minitorch_grading.harness import Needs, call_with_arguments, driver"]
         for name, task in self.tasks.items():
-            made = f"{name} = asks({name!r}, Needs(), {task.ask.seconds!r})(call_with_arguments)"
-            lines.append(f"from {ASKS} import {name}" if name in self.asked else made)
-        return {CHECKS: "\n".join([*lines, ""]), **{name: self.sources[name] for name in self.sources if name == ASKS}}
+            made = f"{name} = driver({name!r}, Needs(), {task.driver.seconds!r})(call_with_arguments)"
+            lines.append(f"from {HARNESS} import {name}" if name in self.driven else made)
+        return {**self.sources, CHECKS: "\n".join([*lines, ""])}
 
 
 PACKAGED = Checks(TASKS)
@@ -86,11 +86,11 @@ def load(texts: tuple[tuple[str, str], ...], folder: str) -> Checks:
     """
     sources = dict(texts)
     files = {name: str(Path(folder) / f"{name}.py") for name in sources}
-    before = {name: sys.modules.pop(name, None) for name in (ASKS, CHECKS)}
+    before = {name: sys.modules.pop(name, None) for name in (HARNESS, CHECKS)}
     try:
         with naming_the_line(set(files.values())):
-            # `checks` imports `asks`, as it does in the folder of the exercise.
-            modules = {name: _module(name, sources[name], files[name]) for name in (ASKS, CHECKS) if name in sources}
+            # `checks` imports `harness`, as it does in the folder of the exercise.
+            modules = {name: _module(name, sources[name], files[name]) for name in (HARNESS, CHECKS) if name in sources}
             tasks = {name: each for name, each in vars(modules[CHECKS]).items() if isinstance(each, Task)}
             for each in tasks.values():
                 each.inputs(0)
@@ -104,13 +104,13 @@ def load(texts: tuple[tuple[str, str], ...], folder: str) -> Checks:
     for name, each in tasks.items():
         if each.name != name:
             raise CommandError(f"{files[CHECKS]}: the task {each.name} has to have its own name, and is called {name}")
-    asked = {name for name in tasks if ASKS in modules and vars(modules[ASKS]).get(name) is tasks[name].ask}
+    driven = {name for name in tasks if HARNESS in modules and vars(modules[HARNESS]).get(name) is tasks[name].driver}
     for name, each in tasks.items():
-        if name not in asked and each.ask.function is not call_with_arguments:
+        if name not in driven and each.driver.function is not call_with_arguments:
             raise CommandError(
-                f"{files[CHECKS]}: the ask of the task {name} has to be in {OWN[1]}, under the name {name}"
+                f"{files[CHECKS]}: the driver of the task {name} has to be in {OWN[1]}, under the name {name}"
             )
-    return Checks(tasks, sources, frozenset(asked))
+    return Checks(tasks, sources, frozenset(driven))
 
 
 def _module(name: str, source: str, file: str) -> ModuleType:

@@ -12,7 +12,7 @@ from pathlib import Path
 import minitorch
 from minitorch.packages import PACKAGES, real_name
 
-from .asks.needs import EVERYTHING, Needs
+from .harness.needs import EVERYTHING, Needs
 
 PACKAGE = Path(minitorch.__file__).resolve().parent
 NAME = PACKAGE.name

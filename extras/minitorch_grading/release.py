@@ -14,7 +14,7 @@ from minitorch.errors import CommandError
 
 from .imports import quick_imports
 
-OWN = ("checks.py", "asks.py")  # an exercise's own checks, which students have, too
+OWN = ("checks.py", "harness.py")  # an exercise's own checks, which students have, too
 HANDED_OUT = "exercises"  # the folder of what was released: in a course, in a clone, and in the package of a wheel
 MARKS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 

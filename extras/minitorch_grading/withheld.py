@@ -1,6 +1,6 @@
 """What stands where a part of the engine is withheld: it can be imported and named, and raises when it is used.
 
-An exercise declares what it needs of the engine (`asks.needs`). When work is graded, and in ``minitorch check``, the
+An exercise declares what it needs of the engine (`harness.needs`). When work is graded, and in ``minitorch check``, the
 rest is not there. This module imports nothing of the package, because it is imported first.
 """
 

@@ -66,13 +66,17 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_names_the_files_that_are_written(course: Path) -> None:
     named = set(re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE))
-    here = {str(path.relative_to(course)) for top in ("solutions", "zoo") for path in (course / top).rglob("*.*")}
-    assert named | {"zoo/10-mean/running.py"} == {name for name in here if "__pycache__" not in name}
+    here = {
+        str(path.relative_to(course))
+        for top in ("solutions", "wrong_solutions")
+        for path in (course / top).rglob("*.*")
+    }
+    assert named | {"wrong_solutions/10-mean/running.py"} == {name for name in here if "__pycache__" not in name}
     assert (course / "package" / f"{EXERCISE}.zip").is_file()
 
 
-def test_the_zoo_of_the_page_is_as_it_must_be(course: Path) -> None:
-    done = typed(course, f"minitorch zoo {EXERCISE} --json")
+def test_the_solutions_of_the_page_get_what_they_must(course: Path) -> None:
+    done = typed(course, f"minitorch wrong-solutions {EXERCISE} --json")
     assert done.returncode == 0, done.stdout + done.stderr
     found = {each["name"]: (each["points"], each["of"]) for each in json.loads(done.stdout)}
     assert found == {
@@ -109,7 +113,7 @@ LOOK = """
 import importlib.util, sys
 import minitorch as mt
 twice = mt.jit(lambda x: x + x)(mt.ones(2)).tolist()
-found = [name for name in ("checks", "asks") if importlib.util.find_spec(name)]
+found = [name for name in ("checks", "harness") if importlib.util.find_spec(name)]
 names = sorted(name for name in vars(checks) if not name.startswith("_"))
 print(found, names, twice)
 """
@@ -117,7 +121,11 @@ CLASS = {
     "right": (MEAN, RUNNING, LOOK),
     "half": ("def mean(numbers):\n    return sum(numbers) / 2", "def running_mean():\n    return lambda number: 0", ""),
     "forges": ("def mean(numbers):\n    return 0", RUNNING, "checks.mean = lambda *_: 10"),
-    "changes": (MEAN, RUNNING, "import asks\nasks.running_mean.function.__code__ = (lambda call, case: 7).__code__"),
+    "changes": (
+        MEAN,
+        RUNNING,
+        "import harness\nharness.running_mean.function.__code__ = (lambda call, case: 7).__code__",
+    ),
     "blank": ("raise NotImplementedError()", "raise NotImplementedError()", ""),
 }
 
@@ -154,10 +162,10 @@ def test_own_checks_are_judged_outside(graded: dict[str, dict[str, Any]]) -> Non
 
 def test_beside_student_code_there_are_asks_alone(course: Path, graded: dict[str, dict[str, Any]]) -> None:
     shown = (course / "autograded" / "right" / EXERCISE / f"{EXERCISE}.ipynb").read_text()
-    printed = "['checks', 'asks'] ['Needs', 'asks', 'call_with_arguments', 'mean', 'running_mean'] [2.0, 2.0]"
+    printed = "['checks', 'harness'] ['Needs', 'call_with_arguments', 'driver', 'mean', 'running_mean'] [2.0, 2.0]"
     assert printed in shown
     inside = checks_from(sources_in(course / "solutions" / EXERCISE), "here").inside
-    assert set(inside) == {"checks", "asks"} and "wrong" not in inside["checks"] + inside["asks"]
+    assert set(inside) == {"checks", "harness"} and "wrong" not in inside["checks"] + inside["harness"]
 
 
 def test_a_change_of_own_checks_is_graded_again(course: Path, graded: dict[str, dict[str, Any]]) -> None:
@@ -177,65 +185,73 @@ def test_a_change_of_own_checks_is_graded_again(course: Path, graded: dict[str, 
 
 CHECKS = """
 from minitorch.classroom.checks.own import task, wrong_value
-import asks
+import harness
 def cases(seed):
     yield "a", (1,)
 def wrong(part, arguments, answer):
     return wrong_value(answer, 1)
-f = task("f", {"a": 1}, cases, wrong, ask=asks.f)
+f = task("f", {"a": 1}, cases, wrong, driver=harness.f)
 """.lstrip()
-ASKS = """
-from minitorch.classroom.asks import Needs, asks
-@asks("f", Needs())
+HARNESS = """
+from minitorch.classroom.harness import Needs, driver
+@driver("f", Needs())
 def f(call, case):
     return call(case[1][0])
 """.lstrip()
 
 
-def own(checks: str = CHECKS, asks: str = ASKS) -> dict[str, Task]:
-    return dict(checks_from({"checks": checks, "asks": asks}, "there").tasks)
+def own(checks: str = CHECKS, harness: str = HARNESS) -> dict[str, Task]:
+    return dict(checks_from({"checks": checks, "harness": harness}, "there").tasks)
 
 
 def test_checks_are_loaded_as_a_notebook_does() -> None:
     before = dict(sys.modules)
     found = own()
     assert list(found) == ["f"] and found["f"].score(lambda x: x, (0,)).points == 1
-    assert {name: sys.modules.get(name) for name in ("asks", "checks")} == {
-        name: before.get(name) for name in ("asks", "checks")
+    assert {name: sys.modules.get(name) for name in ("harness", "checks")} == {
+        name: before.get(name) for name in ("harness", "checks")
     }
     assert checks_from({}, "there") is PACKAGED
 
 
 @pytest.mark.parametrize(
-    ("checks", "asks", "says"),
+    ("checks", "harness", "says"),
     [
-        (CHECKS.replace('{"a": 1}', '{"a": 1'), ASKS, "there/checks.py, line 7: SyntaxError"),
-        (CHECKS.replace("ask=asks.f", "ask=asks.g"), ASKS, "there/checks.py, line 7: AttributeError"),
-        (CHECKS, ASKS.replace("Needs()", "Need()"), "there/asks.py, line 2: NameError: name 'Need' is not defined"),
-        (CHECKS.replace("(1,)", "(1 / 0,)"), ASKS, "there/checks.py, line 4: ZeroDivisionError"),
-        (CHECKS.replace('yield "a"', 'yield "b"'), ASKS, "a case of f is for 'b', which is none of its parts: a"),
-        (CHECKS.replace("(1,)", "1"), ASKS, "a case of f is a part and a tuple of arguments, and not 1"),
-        (CHECKS.replace("(1,)", "({1},)"), ASKS, "a case of f has a set, which is no plain data: make it in asks.py"),
+        (CHECKS.replace('{"a": 1}', '{"a": 1'), HARNESS, "there/checks.py, line 7: SyntaxError"),
+        (CHECKS.replace("driver=harness.f", "driver=harness.g"), HARNESS, "there/checks.py, line 7: AttributeError"),
+        (
+            CHECKS,
+            HARNESS.replace("Needs()", "Need()"),
+            "there/harness.py, line 2: NameError: name 'Need' is not defined",
+        ),
+        (CHECKS.replace("(1,)", "(1 / 0,)"), HARNESS, "there/checks.py, line 4: ZeroDivisionError"),
+        (CHECKS.replace('yield "a"', 'yield "b"'), HARNESS, "a case of f is for 'b', which is none of its parts: a"),
+        (CHECKS.replace("(1,)", "1"), HARNESS, "a case of f is a part and a tuple of arguments, and not 1"),
+        (
+            CHECKS.replace("(1,)", "({1},)"),
+            HARNESS,
+            "a case of f has a set, which is no plain data: make it in harness.py",
+        ),
         (
             CHECKS.replace('{"a": 1}', '{"a": 1, "b": 1}'),
-            ASKS,
+            HARNESS,
             "no case of f is for 'b': its points would be for nothing",
         ),
-        (CHECKS.replace('{"a": 1}', '{"a": 0}'), ASKS, "there/checks.py, line 7: ValueError: the parts of f have"),
-        (CHECKS.replace('task("f"', 'task("f.g"'), ASKS, "'f.g' is no name in Python"),
-        (CHECKS.replace("f = task", "g = task"), ASKS, "the task f has to have its own name, and is called g"),
-        (CHECKS.replace("f = task", "_ = [task") + "]", ASKS, "defines no task"),
+        (CHECKS.replace('{"a": 1}', '{"a": 0}'), HARNESS, "there/checks.py, line 7: ValueError: the parts of f have"),
+        (CHECKS.replace('task("f"', 'task("f.g"'), HARNESS, "'f.g' is no name in Python"),
+        (CHECKS.replace("f = task", "g = task"), HARNESS, "the task f has to have its own name, and is called g"),
+        (CHECKS.replace("f = task", "_ = [task") + "]", HARNESS, "defines no task"),
         (
-            CHECKS.replace("asks.f", "asks.g"),
-            ASKS.replace("def f(", "def g("),
-            "has to be in asks.py, under the name f",
+            CHECKS.replace("harness.f", "harness.g"),
+            HARNESS.replace("def f(", "def g("),
+            "has to be in harness.py, under the name f",
         ),
-        ("import sys; sys.exit(1)", ASKS, "there/checks.py, line 1: SystemExit: 1"),
+        ("import sys; sys.exit(1)", HARNESS, "there/checks.py, line 1: SystemExit: 1"),
     ],
 )
-def test_a_mistake_is_said_with_its_file_and_line(checks: str, asks: str, says: str) -> None:
+def test_a_mistake_is_said_with_its_file_and_line(checks: str, harness: str, says: str) -> None:
     with pytest.raises(CommandError) as caught:
-        own(checks, asks)
+        own(checks, harness)
     assert says in str(caught.value) and len(str(caught.value).splitlines()) == 1
     assert str(caught.value).startswith("there/")
 
@@ -265,7 +281,7 @@ def test_grading_does_not_begin_with_checks_that_are_wrong(
     assert says in said and len(said.splitlines()) == 1
 
 
-# --- new exercises and zoos ----------------------------------------------------------------------------------------
+# --- new exercises and wrong solutions ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["../up", "-rf", "", "a b", "x" * 65])
@@ -278,13 +294,13 @@ def test_an_exercise_needs_a_name_for_a_folder(
 
 
 def test_an_exercise_that_is_there_is_left_alone(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folders = ["--source", str(course / "solutions"), "--zoo", str(course / "zoo")]
+    folders = ["--source", str(course / "solutions"), "--wrong", str(course / "wrong_solutions")]
     assert main(["new-exercise", EXERCISE, *folders]) == 2
     assert "is there already" in capsys.readouterr().err
 
 
 BAD = """
-from minitorch.classroom.zoo import right, wrong
+from minitorch.classroom.wrong_solutions import right, wrong
 @wrong("mean", says="it is the sum")
 def is_right(numbers):
     return sum(numbers) / len(numbers) if numbers else 0.0
@@ -304,11 +320,11 @@ def is_wrong(numbers):
 """
 
 
-def test_a_zoo_names_what_is_not_as_it_must_be(
+def test_a_solution_that_does_not_get_what_it_must_is_named(
     course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / EXERCISE / "bad.py", BAD)
-    arguments = ["zoo", EXERCISE, "--source", str(course / "solutions"), "--zoo", str(tmp_path)]
+    arguments = ["wrong-solutions", EXERCISE, "--source", str(course / "solutions"), "--wrong", str(tmp_path)]
     assert main([*arguments, "--json"]) == 1
     assert {each["name"]: each["wrong"] for each in json.loads(capsys.readouterr().out)} == {
         "the solution of 10-mean": "",
@@ -331,12 +347,21 @@ def test_a_zoo_names_what_is_not_as_it_must_be(
     ],
     ids=["empty", "syntax", "fails", "for no task", "does not end"],
 )
-def test_a_zoo_that_cannot_be_run_is_said_in_a_sentence(
+def test_solutions_that_cannot_be_run_are_said_in_a_sentence(
     text: str | None, says: str, course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if text is not None:
         write(tmp_path / EXERCISE / "bad.py", text)
-    arguments = ["zoo", EXERCISE, "--source", str(course / "solutions"), "--zoo", str(tmp_path), "--time", "2"]
+    arguments = [
+        "wrong-solutions",
+        EXERCISE,
+        "--source",
+        str(course / "solutions"),
+        "--wrong",
+        str(tmp_path),
+        "--time",
+        "2",
+    ]
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert says in said and len(said.splitlines()) == 1

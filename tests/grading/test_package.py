@@ -69,7 +69,7 @@ def test_a_wheel_has_all_of_the_package_and_nothing_else(handed_out: Path) -> No
         PurePosixPath("minitorch", "exercises", name, f"{name}.ipynb") for name in release.exercises_in(SOLUTIONS)
     }
     assert names - about == here | exercises
-    assert [name for name in names if {"solutions", "zoo", "tests"} & set(name.parts)] == []
+    assert [name for name in names if {"solutions", "wrong_solutions", "tests"} & set(name.parts)] == []
 
 
 def test_the_files_are_the_same_bytes_every_time(handed_out: Path, tmp_path: Path) -> None:

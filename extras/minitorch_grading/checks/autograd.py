@@ -12,9 +12,9 @@ import numpy as np
 
 from minitorch.primitives import PRIMITIVES
 
-from ..asks import autograd as asks
-from ..asks.autograd import KEPT, Step, alternatives
-from ..asks.plain import Array, described
+from ..harness import autograd as harness
+from ..harness.autograd import KEPT, Step, alternatives
+from ..harness.plain import Array, described
 from .golf import Golf
 from .reasons import expect, hint
 from .samples import in_parts
@@ -90,7 +90,7 @@ def _wrong_shares(part: str, case: Any, answer: Any) -> str | None:
     )
 
 
-shares = Task(asks.shares, SHARES, _rules, _wrong_shares, about=_about_rule)
+shares = Task(harness.shares, SHARES, _rules, _wrong_shares, about=_about_rule)
 
 # --- difference -------------------------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ def _central(f: Callable[..., float], numbers: list[float], place: int, step: fl
         return math.inf
 
 
-difference = Task(asks.difference, DIFFERENCE, _points, _wrong_difference, about=_about_point, oracle=Function)
+difference = Task(harness.difference, DIFFERENCE, _points, _wrong_difference, about=_about_point, oracle=Function)
 
 # --- backward_pass: a walk, repaired ----------------------------------------------------------------------------
 
@@ -238,16 +238,16 @@ def _programs(random: Random) -> Cases:
 def _gradients(inputs: list[float], program: Program) -> list[float | None]:
     """The derivatives of the end by the inputs; None where it does not depend on one."""
     steps, end = program
-    tape, values = asks.Tape(), [asks.Var(value) for value in inputs]
+    tape, values = harness.Tape(), [harness.Var(value) for value in inputs]
     for name, *places in steps:
         values.append(getattr(tape, name)(*[values[place] for place in places]))
     cotangents = _cotangents(tape, values[end])
     return [cotangents.get(each) for each in values[: len(inputs)]]
 
 
-def _cotangents(tape: asks.Tape, end: asks.Var, adds: bool = True) -> dict[asks.Var, float]:
+def _cotangents(tape: harness.Tape, end: harness.Var, adds: bool = True) -> dict[harness.Var, float]:
     """The derivative of the end by each value; with `adds` off, a share replaces the one before, which is wrong."""
-    found: dict[asks.Var, float] = {end: 1.0}
+    found: dict[harness.Var, float] = {end: 1.0}
     for entry in reversed(tape.entries):
         if entry.result in found:
             for operand, pull in zip(entry.operands, entry.pulls, strict=True):
@@ -315,7 +315,7 @@ def _why_gradient(have: Any, wanted: float | None, now: float | None, program: P
     )
 
 
-backward_pass = Task(asks.backward_pass, BACKWARD, _programs, _wrong_backward, about=_about_programs)
+backward_pass = Task(harness.backward_pass, BACKWARD, _programs, _wrong_backward, about=_about_programs)
 
 # --- train ------------------------------------------------------------------------------------------------------
 
@@ -342,8 +342,8 @@ def _corners(random: Random) -> Cases:
 
 def _sloped(case: Training, weights: Sequence[float], adds: bool = True) -> tuple[float, Array]:
     """The loss and its gradient by the weights; see `_cotangents`."""
-    tape, variables = asks.Tape(), [asks.Var(each) for each in weights]
-    end = asks.loss(tape, variables, *case[:2])
+    tape, variables = harness.Tape(), [harness.Var(each) for each in weights]
+    end = harness.loss(tape, variables, *case[:2])
     cotangents = _cotangents(tape, end, adds)
     return end.value, np.array([cotangents[each] for each in variables])
 
@@ -352,7 +352,7 @@ def _wrong_train(part: str, case: Training, answer: Any) -> str | None:
     *_, before, steps = case
     expect(answer, list[list[Any]], more="the weights after each step", count=steps)
     for each in answer:
-        expect(each, list[float], count=asks.WEIGHTS)
+        expect(each, list[float], count=harness.WEIGHTS)
     if steps > 1 and all(each == answer[0] for each in answer):
         return "all elements of the list are equal: put a new list of weights into it after each step"
     slopes: list[Array] = []
@@ -398,7 +398,7 @@ def _why_step(moved: Array, slopes: list[Array], replaced: Array) -> str:
     )
 
 
-train = Task(asks.train, TRAIN, _corners, _wrong_train, after={LEARNED: list(TRAIN)[:2]})
+train = Task(harness.train, TRAIN, _corners, _wrong_train, after={LEARNED: list(TRAIN)[:2]})
 
 # --- saved ------------------------------------------------------------------------------------------------------
 
@@ -473,6 +473,6 @@ def _weight(part: str, case: tuple[list[Step], Sizes], kept: list[str]) -> int:
     return sum(case[1][each] for each in set(kept))
 
 
-saved = Task(asks.saved, SAVED, _keeping, _wrong_saved, about=_about_keeping, golf={FEW: BYTES}, count=_weight)
+saved = Task(harness.saved, SAVED, _keeping, _wrong_saved, about=_about_keeping, golf={FEW: BYTES}, count=_weight)
 
 TASKS = (shares, difference, backward_pass, train, saved)

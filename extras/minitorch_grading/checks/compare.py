@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..asks.plain import Array, Value, described
+from ..harness.plain import Array, Value, described
 
 
 def wrong_tensor(answer: Any, right: Array, tolerance: float = 1e-5) -> str | None:
@@ -14,7 +14,7 @@ def wrong_tensor(answer: Any, right: Array, tolerance: float = 1e-5) -> str | No
 
     Example:
         >>> import minitorch as mt
-        >>> from minitorch.classroom.asks.plain import plain
+        >>> from minitorch.classroom.harness.plain import plain
         >>> right = np.array([1, 2], np.float32)
         >>> print(wrong_tensor(plain(mt.tensor([1.0, 2.0])), right))
         None

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from ..asks import compilers as asks
-from ..asks.compilers import SAME
-from ..asks.plain import described
+from ..harness import compilers as harness
+from ..harness.compilers import SAME
+from ..harness.plain import described
 from .reasons import expect, hint
 from .task import Task
 
@@ -196,7 +196,7 @@ def _wrong_language(part: str, case: Any, answer: Any) -> str | None:
 
 
 language = Task(
-    asks.language, LANGUAGE, _language_cases, _wrong_language, about=lambda case: f"in this listing\n{case[0]}"
+    harness.language, LANGUAGE, _language_cases, _wrong_language, about=lambda case: f"in this listing\n{case[0]}"
 )
 
 # --- partners ---------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _wrong_partners(part: str, case: Any, answer: Any) -> str | None:
 
 
 partners = Task(
-    asks.partners,
+    harness.partners,
     PARTNERS,
     _partner_cases,
     _wrong_partners,
@@ -384,7 +384,7 @@ def _wrong_kernels(part: str, case: Any, answer: Any) -> str | None:
 
 
 kernels = Task(
-    asks.kernels,
+    harness.kernels,
     KERNELS,
     _kernel_cases,
     _wrong_kernels,
@@ -509,7 +509,7 @@ def _wrong_retraces(policy: str, case: Any, answer: Any) -> str | None:
 
 
 retraces = Task(
-    asks.retraces,
+    harness.retraces,
     POLICIES,
     _retrace_cases,
     _wrong_retraces,

@@ -8,8 +8,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from ..asks import deferred as asks
-from ..asks.plain import described
+from ..harness import deferred as harness
+from ..harness.plain import described
 from .golf import Golf
 from .pairs import key_task
 from .reasons import expect, hint, indented
@@ -76,7 +76,7 @@ def _something_runs(said: dict[str, Verdict], answers: list[Any]) -> dict[str, V
     return said
 
 
-seen = Task(asks.seen, SEEN, _blocks, _wrong_seen, about=_about_block, refine=_something_runs)
+seen = Task(harness.seen, SEEN, _blocks, _wrong_seen, about=_about_block, refine=_something_runs)
 
 # --- lazy: what is run, when, and how often -----------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Running:
         what, given = question
         if what == "run":
             self._runs.append(given)
-            return asks.run_rows(given)
+            return harness.run_rows(given)
         if self._told:
             self._seen.append((given, self._runs))
         self._runs = []
@@ -141,12 +141,12 @@ def _right(lines: list[str]) -> list[tuple[float | bool | None, list[list[Any]]]
 
     def run(rows: list[Any]) -> list[float]:
         runs.append(rows)
-        return asks.run_rows(rows)
+        return harness.run_rows(rows)
 
-    names, found = {"t": asks.Recording(run).number}, []
+    names, found = {"t": harness.Recording(run).number}, []
     for line in lines:
         before = len(runs)
-        answer = asks.step(line, names)
+        answer = harness.step(line, names)
         found.append((answer, runs[before:]))
     return found
 
@@ -166,7 +166,7 @@ def _wrong_lazy(part: str, case: None, answer: Any) -> str | None:
     listing = "\n" + indented("\n".join(f"run {at + 1}: {each}" for at, each in enumerate(rows))) if ran else ""
     early = any(runs for at, (_, runs) in enumerate(seen) if at not in asked)
     if ran == wanted and not early:
-        returned = {value for each in rows for value in asks.run_rows(each)}
+        returned = {value for each in rows for value in harness.run_rows(each)}
         made_up = any(rights[at][1] and rights[at][0] not in returned for at in asked if "float" in lines[at])
         return f"{program}: the rows do not compute what was asked for{listing}" if made_up else None
     if not ran:
@@ -194,7 +194,12 @@ def _elsewhere(numbers: list[Any], right: list[Any], ran: list[int]) -> str:
 
 
 lazy = Task(
-    asks.lazy, LAZY, _programs, _wrong_lazy, oracle=Running, after={part: [NUMBERS] for part in LAZY if part != NUMBERS}
+    harness.lazy,
+    LAZY,
+    _programs,
+    _wrong_lazy,
+    oracle=Running,
+    after={part: [NUMBERS] for part in LAZY if part != NUMBERS},
 )
 
 # --- key: recordings that can share a compiled program, and recordings that cannot --------------------------------
@@ -303,7 +308,7 @@ def _about_recordings(pair: Any) -> str:
     return "\n".join(["", *map(_line, pair)])
 
 
-key = key_task(asks.key, KEY, _recordings, _apart, _alike, _about_recordings, "recordings")
+key = key_task(harness.key, KEY, _recordings, _apart, _alike, _about_recordings, "recordings")
 
 # --- descend: a loop that looks in every round, each of which is another program ----------------------------------
 
@@ -329,9 +334,9 @@ class Runs:
 
     def reply(self, rows: Any) -> list[float]:
         """The values of rows."""
-        values = asks.run_rows(rows)
+        values = harness.run_rows(rows)
         inputs = [each[0] for *_, operands in rows for each in operands if type(each) is tuple]
-        self.seen.append((len(rows), asks.program_of(rows), inputs, values))
+        self.seen.append((len(rows), harness.program_of(rows), inputs, values))
         return values
 
 
@@ -377,7 +382,7 @@ def _about_descent(case: Any) -> str:
     return f"{len(case[1])} rounds, {case[2]} of which may wait"
 
 
-descend = Task(asks.descend, DESCEND, _descents, _wrong_descent, about=_about_descent, oracle=Runs)
+descend = Task(harness.descend, DESCEND, _descents, _wrong_descent, about=_about_descent, oracle=Runs)
 
 # --- runs: where a recording is run; each run cuts the program, and what is alive there goes through memory --------
 
@@ -422,7 +427,7 @@ def _wrong_cuts(part: str, case: Cuts, answer: Any) -> str | None:
 
 
 runs = Task(
-    asks.runs,
+    harness.runs,
     RUNS,
     _cuts,
     _wrong_cuts,

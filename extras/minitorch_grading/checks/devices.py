@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..asks import devices as asks
-from ..asks.devices import carry_out
-from ..asks.plain import Array, Value, described
+from ..harness import devices as harness
+from ..harness.devices import carry_out
+from ..harness.plain import Array, Value, described
 from .compare import wrong_tensor
 from .reasons import Wrong, recognised, saying
 from .task import Task
@@ -65,7 +65,7 @@ def _wrong_gather(part: str, case: tuple[Group], answer: Any) -> str | None:
     return None
 
 
-all_gather = Task(asks.all_gather, ALL_GATHER, _gathers, _wrong_gather, about=_about_group)
+all_gather = Task(harness.all_gather, ALL_GATHER, _gathers, _wrong_gather, about=_about_group)
 
 # --- all_reduce -------------------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ def _wrong_reduction(part: str, arguments: tuple[Group], answer: Any) -> str | N
 
 
 all_reduce = Task(
-    asks.all_reduce,
+    harness.all_reduce,
     ALL_REDUCE,
     _reductions,
     _wrong_reduction,
@@ -267,7 +267,7 @@ def _wrong_messages(part: str, given: Product, answer: Any) -> str | None:
     return None if said == counted else f"{said} bytes{why or f', and your plan moves {counted}'}"
 
 
-messages = Task(asks.messages, MESSAGES, _products, _wrong_messages, about=_about_product)
+messages = Task(harness.messages, MESSAGES, _products, _wrong_messages, about=_about_product)
 
 # --- train: a mean over the batch is no mean of the means of its pieces ------------------------------------------
 
@@ -335,6 +335,6 @@ def _wrong_weight(part: str, given: Trained, answer: Any) -> str | None:
     return reason + recognised(known, lambda wrong: np.allclose(answer.array, wrong, atol=1e-4))
 
 
-train = Task(asks.train, TRAIN, _batches, _wrong_weight, draws=np.random.default_rng, about=_about_pieces)
+train = Task(harness.train, TRAIN, _batches, _wrong_weight, draws=np.random.default_rng, about=_about_pieces)
 
 TASKS = (all_gather, train, messages, all_reduce)

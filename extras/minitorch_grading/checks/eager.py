@@ -11,9 +11,9 @@ import numpy as np
 
 from minitorch.ir import Primitive
 
-from ..asks import eager as asks
-from ..asks.eager import ENGINE, PROGRAMS, REFUSED, observed, records_of
-from ..asks.plain import Array, Fault, Value, described
+from ..harness import eager as harness
+from ..harness.eager import ENGINE, PROGRAMS, REFUSED, observed, records_of
+from ..harness.plain import Array, Fault, Value, described
 from .compare import wrong_tensor
 from .reasons import expect, hint
 from .samples import in_parts
@@ -72,7 +72,7 @@ def _without_refusing_all(said: dict[str, Verdict], answers: list[Any]) -> dict[
 
 
 mean_squared_error = Task(
-    asks.mean_squared_error,
+    harness.mean_squared_error,
     LOSS,
     _losses,
     _wrong_loss,
@@ -145,7 +145,7 @@ def _wrong_first_bad(part: str, case: Any, answer: Any) -> str | None:
     return f"it is operation {right}, not {answer}" + hint(np.isinf(records[right][2]).any(), "an infinity counts, too")
 
 
-first_bad = Task(asks.first_bad, FIRST_BAD, _runs, _wrong_first_bad, draws=int, about=_steps)
+first_bad = Task(harness.first_bad, FIRST_BAD, _runs, _wrong_first_bad, draws=int, about=_steps)
 
 # --- observe ----------------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ def _wrong_observe(part: str, case: tuple[str, Array, Array], answer: Any) -> st
     )
 
 
-observe = Task(asks.observe, OBSERVE, _programs, _wrong_observe, draws=np.random.default_rng)
+observe = Task(harness.observe, OBSERVE, _programs, _wrong_observe, draws=np.random.default_rng)
 
 # --- unbroadcast ------------------------------------------------------------------------------------------------
 
@@ -284,6 +284,6 @@ def _wrong_unbroadcast(part: str, case: tuple[Array, Any], answer: Any) -> str |
     )
 
 
-unbroadcast = Task(asks.unbroadcast, UNBROADCAST, _broadcasts, _wrong_unbroadcast, draws=int, about=_where)
+unbroadcast = Task(harness.unbroadcast, UNBROADCAST, _broadcasts, _wrong_unbroadcast, draws=int, about=_where)
 
 TASKS = (mean_squared_error, first_bad, observe, unbroadcast)

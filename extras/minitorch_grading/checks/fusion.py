@@ -18,9 +18,9 @@ from minitorch.graph import Graph, apply, evaluate, input_node, literal
 from minitorch.graph.text import node_names
 from minitorch.ir import Node, Spec
 
-from ..asks import fusion as asks
-from ..asks.fusion import REDUCTIONS, operations
-from ..asks.plain import Fault, described
+from ..harness import fusion as harness
+from ..harness.fusion import REDUCTIONS, operations
+from ..harness.plain import Fault, described
 from .machines.kernel_source import MOST_TEXT, Array, Machine, NotRunError
 from .machines.kernels import bytes_of, illegal, joined_to_the_last, reference, traffic
 from .reasons import expect, hint, in_context, indented, recognised
@@ -141,7 +141,7 @@ def _wrong_bytes(part: str, case: tuple[str, list[int]], answer: Any) -> str | N
     )
 
 
-kernel_bytes = Task(asks.kernel_bytes, BYTES, _kernels, _wrong_bytes, about=_about_kernel)
+kernel_bytes = Task(harness.kernel_bytes, BYTES, _kernels, _wrong_bytes, about=_about_kernel)
 
 # --- partition: graded by kernels and bytes -----------------------------------------------------------------------
 
@@ -246,7 +246,7 @@ def _told(text: str, answer: Any, small: Any) -> tuple[str, ...]:
     return tuple(short if long and short else long for long, short in zip(whole, _reasons(*small), strict=True))
 
 
-partition = Task(asks.partition, PARTITION, _graphs, _wrong_partition, shrinks=True, judges=_judge_partition)
+partition = Task(harness.partition, PARTITION, _graphs, _wrong_partition, shrinks=True, judges=_judge_partition)
 
 # --- generate: a source is run, its loads and operations are counted, and so are the loops of its text -------------
 
@@ -324,7 +324,7 @@ def _wrong_kernel(part: str, graph: Graph, source: str) -> str | None:
     return None
 
 
-generate = Task(asks.generate, GENERATE, _loops, _wrong_source, about=listing, shrinks=True)
+generate = Task(harness.generate, GENERATE, _loops, _wrong_source, about=listing, shrinks=True)
 
 # --- roofline: a picture is read, the same by everybody, so that no reason says what is right ---------------------
 
@@ -385,7 +385,7 @@ def _keys(random: Random) -> Cases:
     return [(READINGS[key][0], key) for key in random.sample(list(READINGS), len(READINGS))]
 
 
-roofline = Task(asks.roofline, ROOFLINE, _keys, _wrong_reading, about=repr)
+roofline = Task(harness.roofline, ROOFLINE, _keys, _wrong_reading, about=repr)
 
 # --- measure: the program and the clock are the judge's -----------------------------------------------------------
 
@@ -462,6 +462,6 @@ def _wrong_measure(part: str, rounds: int, answer: Any) -> str | None:
     return f"it is {1e3 * seconds:.4g} ms and should be {1e3 * right:.4g} ms{why}; the calls took {listed} ms"
 
 
-measure = Task(asks.measure, MEASURE, _calls, _wrong_measure, about="rounds: {}".format, oracle=Device)
+measure = Task(harness.measure, MEASURE, _calls, _wrong_measure, about="rounds: {}".format, oracle=Device)
 
 TASKS = (kernel_bytes, partition, generate, roofline, measure)

@@ -14,10 +14,10 @@ from minitorch.graph import Graph, apply, evaluate, input_node, topological_orde
 from minitorch.graph.text import node_names
 from minitorch.ir import Node, Spec
 
-from ..asks import graph as asks
-from ..asks.graph import PULL, graph_of, values_in
-from ..asks.nodes import everything_in
-from ..asks.plain import TIMEOUT, Array, Fault
+from ..harness import graph as harness
+from ..harness.graph import PULL, graph_of, values_in
+from ..harness.nodes import everything_in
+from ..harness.plain import TIMEOUT, Array, Fault
 from .compare import wrong_array
 from .reasons import expect, hint
 from .samples import graph_text, ladder, listing, random_graph, values_for
@@ -109,7 +109,7 @@ def _too_many_paths(part: str, fault: Fault) -> str:
     return hint(paths, f"look at each node once, and not at each of the 2 ** {DIAMONDS} paths to it")
 
 
-order = Task(asks.order, ORDER, _orders, _wrong_order, about=_about_order, on_fault=_too_many_paths, shrinks=True)
+order = Task(harness.order, ORDER, _orders, _wrong_order, about=_about_order, on_fault=_too_many_paths, shrinks=True)
 
 # --- run: what the fetches need, and nothing else; `compute` is an oracle, whose calls cannot be made up -----------
 
@@ -221,7 +221,7 @@ def _not_fed(part: str, fault: Fault) -> str:
     )
 
 
-run = Task(asks.run, RUN, _sessions, _wrong_run, about=_about_run, on_fault=_not_fed, oracle=Computing)
+run = Task(harness.run, RUN, _sessions, _wrong_run, about=_about_run, on_fault=_not_fed, oracle=Computing)
 
 # --- release: when a run can free each value ----------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ def _wrong_release(part: str, text: str, plan: Any) -> str | None:
     return None
 
 
-release = Task(asks.release, RELEASE, _lives, _wrong_release, about=listing)
+release = Task(harness.release, RELEASE, _lives, _wrong_release, about=listing)
 
 # --- backward: cotangents in reverse order, added up where a value is used twice ----------------------------------
 
@@ -371,6 +371,6 @@ def _wrong_backward(part: str, case: Any, answer: Any) -> str | None:
     )
 
 
-backward = Task(asks.backward, BACKWARD, _ways_back, _wrong_backward, about=_about_backward)
+backward = Task(harness.backward, BACKWARD, _ways_back, _wrong_backward, about=_about_backward)
 
 TASKS = (order, run, release, backward)

@@ -13,9 +13,9 @@ from minitorch.graph import Graph, apply, input_node
 from minitorch.graph.text import node_names
 from minitorch.ir import Node, Spec
 
-from ..asks import memory as asks
-from ..asks.memory import ELEMENTWISE, is_buffer, is_view
-from ..asks.nodes import everything_in
+from ..harness import memory as harness
+from ..harness.memory import ELEMENTWISE, is_buffer, is_view
+from ..harness.nodes import everything_in
 from .golf import Golf
 from .reasons import expect, hint
 from .samples import graph_text, in_parts, listing
@@ -137,7 +137,7 @@ def _why_range(graph: Graph, node: Node, given: tuple[int, int]) -> str:
     )
 
 
-live_ranges = Task(asks.live_ranges, RANGES, _ranges, _wrong_ranges, about=listing)
+live_ranges = Task(harness.live_ranges, RANGES, _ranges, _wrong_ranges, about=listing)
 
 # --- may_overwrite ------------------------------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ def _why_not(graph: Graph, node: Node, operand: Node) -> str:
     ).removeprefix("; ")
 
 
-may_overwrite = Task(asks.may_overwrite, OVERWRITE, _overwrites, _wrong_overwrites, about=listing)
+may_overwrite = Task(harness.may_overwrite, OVERWRITE, _overwrites, _wrong_overwrites, about=listing)
 
 # --- plans of an arena: an offset for each buffer, so that no two that live at the same time overlap ---------------
 
@@ -330,7 +330,7 @@ def _wrong_fit(part: str, case: Buffers, answer: Any) -> str | None:
     )
 
 
-best_fit = Task(asks.best_fit, BEST_FIT, _fits, _wrong_fit, about=_about_buffers)
+best_fit = Task(harness.best_fit, BEST_FIT, _fits, _wrong_fit, about=_about_buffers)
 
 # --- plan ---------------------------------------------------------------------------------------------------------
 
@@ -363,7 +363,7 @@ def _kib(part: str, case: Buffers, answer: list[int]) -> int:
     return -(-2 * peak(case[0], answer) // gcd(*(size for size, _, _ in case[0])))
 
 
-plan = Task(asks.plan, PLAN, _plans, _wrong_plan, about=_about_buffers, golf={SMALL: ARENA}, count=_kib)
+plan = Task(harness.plan, PLAN, _plans, _wrong_plan, about=_about_buffers, golf={SMALL: ARENA}, count=_kib)
 
 # --- checkpoints: which activations are kept, and which are computed again on the way back ------------------------
 
@@ -449,7 +449,7 @@ def _gflop(part: str, case: Layers, kept: list[int]) -> int:
 
 
 checkpoints = Task(
-    asks.checkpoints, CHECKPOINTS, _chains, _wrong_checkpoints, about=_about_chain, golf={AGAIN: GFLOP}, count=_gflop
+    harness.checkpoints, CHECKPOINTS, _chains, _wrong_checkpoints, about=_about_chain, golf={AGAIN: GFLOP}, count=_gflop
 )
 
 TASKS = (live_ranges, best_fit, may_overwrite, plan, checkpoints)

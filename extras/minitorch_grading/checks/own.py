@@ -16,9 +16,9 @@ import numpy as np
 
 from minitorch.tensor import Tensor
 
-from ..asks import Ask, Needs, call_with_arguments
-from ..asks.limit import SECONDS
-from ..asks.plain import described, encode
+from ..harness import Driver, Needs, call_with_arguments
+from ..harness.limit import SECONDS
+from ..harness.plain import described, encode
 from .compare import wrong_array, wrong_tensor
 from .golf import Golf
 from .task import Oracle, Task
@@ -34,7 +34,7 @@ def task(
     cases: Callable[[int], Iterable[Case]],
     wrong: Callable[[str, tuple[Any, ...], Any], str | None],
     *,
-    ask: Ask | None = None,
+    driver: Driver | None = None,
     needs: Needs | None = None,
     seconds: float = SECONDS,
     golf: Mapping[str, Golf] | None = None,
@@ -50,13 +50,13 @@ def task(
             and lists, tuples and dicts of these. Students check themselves with the seeds 0, 1 and 2, and work is
             graded with seeds that are drawn anew for each course.
         wrong: ``(part, arguments, answer) -> why the answer is wrong, or None``. The answer is plain data, too.
-        ask: what calls the function, if that is not ``function(*arguments)``; from `asks.py`. It has its own `needs`
-            and `seconds`.
+        driver: what calls the function, if that is not ``function(*arguments)``; from `harness.py`. It has its own
+            `needs` and `seconds`.
         needs: what the exercise needs of the engine; all of it by default.
         seconds: for each call.
         golf: parts that are scored by a number, and how (`golf.py`).
         count: ``(part, arguments, answer) -> the number`` for a right answer in such a part; its cases add up.
-        oracle: from a case to what `Limited.consult` of the ask talks to (`task.py`). Answers are pairs then, of the
+        oracle: from a case to what `Limited.consult` of the driver talks to (`task.py`). Answers are pairs then, of the
             answer and of what the oracle has seen.
 
     Example:
@@ -96,7 +96,7 @@ def task(
             if not isinstance(arguments, tuple):
                 raise ValueError(f"a case of {name} is a part and a tuple of arguments, and not {arguments!r}")
             if found := re.search(r'{"unknown": "([^"]*)', json.dumps(encode(arguments))):
-                raise ValueError(f"a case of {name} has {found[1]}, which is no plain data: make it in asks.py")
+                raise ValueError(f"a case of {name} has {found[1]}, which is no plain data: make it in harness.py")
         if missing := [part for part in parts if part not in {part for part, *_ in made}]:
             raise ValueError(f"no case of {name} is for {missing[0]!r}: its points would be for nothing")
         return made
@@ -107,7 +107,7 @@ def task(
             raise TypeError(f"`wrong` of {name} says why an answer is wrong, or None, and not {said!r}")
         return said
 
-    called = ask or Ask(name, call_with_arguments, needs or Needs(), seconds)
+    called = driver or Driver(name, call_with_arguments, needs or Needs(), seconds)
     return Task(called, parts, make, judged, draws=int, after={}, golf=scored, count=count, oracle=oracle)
 
 

@@ -1,6 +1,6 @@
 """Keys of programs: pairs of things that can share a compiled program, and pairs that cannot.
 
-The student's function makes keys. An ask says of each pair whether a dict takes the second key for the first.
+The student's function makes keys. A driver says of each pair whether a dict takes the second key for the first.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from ..asks import Ask
-from ..asks.plain import Fault, described
+from ..harness import Driver
+from ..harness.plain import Fault, described
 from .reasons import hint
 from .task import Task, Verdict
 
 
 def key_task(
-    ask: Ask,
+    driver: Driver,
     parts: Mapping[str, int],
     cases: Callable[[Any], list[tuple[str, Any]]],
     apart: Callable[[Any, Any], str],
@@ -28,7 +28,7 @@ def key_task(
     """A task in which the function that makes keys is written.
 
     Args:
-        ask: of the task.
+        driver: of the task.
         parts: its points; the pairs of the first part can share programs, and no other part counts without it.
         cases, draws: pairs, as of `Task`.
         apart: why two things cannot share a program; empty if they can.
@@ -36,7 +36,7 @@ def key_task(
         about: a pair in words.
         things: what they are, as a plural.
     """
-    name, first = ask.name.rpartition(".")[2], next(iter(parts))
+    name, first = driver.name.rpartition(".")[2], next(iter(parts))
 
     def wrong(part: str, pair: Any, answer: Any) -> str | None:
         if type(answer) is not bool:
@@ -57,7 +57,7 @@ def key_task(
         return dict.fromkeys(parts, f"all {things} have one {name}: nothing is told apart") if everything else said
 
     return Task(
-        ask,
+        driver,
         parts,
         cases,
         wrong,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..asks import primitives as asks
-from ..asks.plain import Array
+from ..harness import primitives as harness
+from ..harness.plain import Array
 from .golf import Golf
 from .machines.graphs import unlike, written
 from .reasons import hint
@@ -119,7 +119,9 @@ _HARD_SWISH = Operator(
     "it is 0 below -3 and 1 above 3",
     absolute=1e-5,
 )
-hard_swish = Task(asks.hard_swish, {RIGHT: 9, GRADIENTS: 6}, _lists(RIGHT, GRADIENTS), _HARD_SWISH.wrong, about=_about)
+hard_swish = Task(
+    harness.hard_swish, {RIGHT: 9, GRADIENTS: 6}, _lists(RIGHT, GRADIENTS), _HARD_SWISH.wrong, about=_about
+)
 
 # --- asinh --------------------------------------------------------------------------------------------------------
 
@@ -152,7 +154,7 @@ _ASINH = Operator(
     _asinh_hint,
     absolute=1e-30,
 )
-asinh = Task(asks.asinh, ASINH, _lists(*ASINH), _ASINH.wrong, about=_about)
+asinh = Task(harness.asinh, ASINH, _lists(*ASINH), _ASINH.wrong, about=_about)
 
 # --- layer_norm ---------------------------------------------------------------------------------------------------
 
@@ -208,7 +210,7 @@ _NORM = Operator(
     relative=1e-3,
     absolute=1e-4,
 )
-layer_norm = Task(asks.layer_norm, LAYER_NORM, _matrices, _NORM.wrong, about=_about)
+layer_norm = Task(harness.layer_norm, LAYER_NORM, _matrices, _NORM.wrong, about=_about)
 
 # --- lengths ------------------------------------------------------------------------------------------------------
 
@@ -256,7 +258,7 @@ _LENGTH = Operator(
     absolute=0.0,
     sloped=(GRADIENTS, ZEROS),
 )
-lengths = Task(asks.lengths, LENGTHS, _rows, _LENGTH.wrong, about=_about)
+lengths = Task(harness.lengths, LENGTHS, _rows, _LENGTH.wrong, about=_about)
 
 # --- mish ---------------------------------------------------------------------------------------------------------
 
@@ -294,7 +296,7 @@ _MISH = Operator(
 
 
 mish = Task(
-    asks.mish,
+    harness.mish,
     MISH,
     lambda random: [*_lists(RIGHT, FAR, GRADIENTS)(random), (FEW, [32])],
     _MISH.wrong,

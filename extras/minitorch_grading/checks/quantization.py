@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..asks import quantization as asks
-from ..asks.plain import Array, Value, described
+from ..harness import quantization as harness
+from ..harness.plain import Array, Value, described
 from .compare import wrong_array
 from .reasons import expect, hint, recognised
 from .task import Cases, Task
@@ -105,7 +105,7 @@ def _few(numbers: Sequence[float] | Array) -> list[float]:
     return [float(f"{each:.4g}") for each in numbers]
 
 
-per_channel = Task(asks.per_channel, PER_CHANNEL, _weights, _wrong_channels, draws=np.random.default_rng)
+per_channel = Task(harness.per_channel, PER_CHANNEL, _weights, _wrong_channels, draws=np.random.default_rng)
 
 
 # --- round_trip -------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def _why_trip(codes: Array, x: Array, low: float, high: float) -> str:
     return ""
 
 
-round_trip = Task(asks.round_trip, ROUND_TRIP, _trips, _wrong_trip, draws=np.random.default_rng, about=_about_trip)
+round_trip = Task(harness.round_trip, ROUND_TRIP, _trips, _wrong_trip, draws=np.random.default_rng, about=_about_trip)
 
 
 # --- calibrate --------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def _why_calibration(batches: list[list[float]], share: float, answer: tuple[flo
 
 
 calibrate = Task(
-    asks.calibrate,
+    harness.calibrate,
     CALIBRATE,
     _batches,
     _wrong_calibration,
@@ -354,7 +354,7 @@ def _why_codes(given: Array, accumulators: Array, multipliers: Array, zero: int)
     return recognised(known, lambda wrong: (given == wrong).all())
 
 
-product = Task(asks.product, PRODUCT, _products, _wrong_product, draws=np.random.default_rng, about=_about_product)
+product = Task(harness.product, PRODUCT, _products, _wrong_product, draws=np.random.default_rng, about=_about_product)
 
 # --- scaler_step: gradients unscaled or skipped, and the scale that grows and shrinks ----------------------------
 
@@ -453,6 +453,6 @@ def _why_step(answer: tuple[Any, ...], skipped: bool, scale: float, good: int, i
     return "; when the scale has grown, counting begins again" if next_good >= interval else ""
 
 
-scaler_step = Task(asks.scaler_step, SCALER, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step)
+scaler_step = Task(harness.scaler_step, SCALER, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step)
 
 TASKS = (per_channel, round_trip, calibrate, product, scaler_step)

@@ -8,7 +8,7 @@ from itertools import chain
 from types import UnionType
 from typing import Any, get_args, get_origin
 
-from ..asks.plain import described
+from ..harness.plain import described
 
 NAMES = {int: "whole number", float: "float", str: "name", list: "list"}
 LONG = 60  # characters of a line that stands before a reason; raising it lets longer ones push the reason back

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..asks import reductions as asks
-from ..asks.ask import Ask
-from ..asks.plain import Array
-from ..asks.reductions import counted
+from ..harness import Driver
+from ..harness import reductions as harness
+from ..harness.plain import Array
+from ..harness.reductions import counted
 from .golf import Golf
 from .machines.records import Arrays, run
 from .reasons import expect, hint
@@ -107,14 +107,14 @@ def _about(shapes: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} of shape {list(shape)}" for name, shape in shapes.items())
 
 
-def _task(ask: Ask, parts: Mapping[str, int], kernel: Kernel, out: int | None = None) -> Task:
+def _task(driver: Driver, parts: Mapping[str, int], kernel: Kernel, out: int | None = None) -> Task:
     """A task in which a kernel is written for rows; `out` is how many numbers it makes, one for each by default."""
 
     def rows(random: Random) -> Cases:
         sizes = (LONG, random.randint(3, 7), random.randint(8, 20))
         return [(part, {"x": [size], "out": [out or size]}) for part in parts for size in sizes]
 
-    return Task(ask, parts, rows, kernel.wrong, about=_about)
+    return Task(driver, parts, rows, kernel.wrong, about=_about)
 
 
 def _exponentials(x: Array) -> Array:
@@ -146,7 +146,7 @@ _SOFTMAX = Kernel(
     {RIGHT: ordinary, LARGE: large, SMALL: small},
     _softmax_hint,
 )
-softmax = _task(asks.softmax, {RIGHT: 6, LARGE: 5, SMALL: 4}, _SOFTMAX)
+softmax = _task(harness.softmax, {RIGHT: 6, LARGE: 5, SMALL: 4}, _SOFTMAX)
 
 # --- largest_and_total --------------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ _TOTAL = Kernel(
     {RIGHT: ordinary, LARGE: large, RISING: rising, ONE_PASS: small},
     _total_hint,
 )
-largest_and_total = _task(asks.largest_and_total, {RIGHT: 2, LARGE: 2, RISING: 3, ONE_PASS: 8}, _TOTAL, 2)
+largest_and_total = _task(harness.largest_and_total, {RIGHT: 2, LARGE: 2, RISING: 3, ONE_PASS: 8}, _TOTAL, 2)
 
 # --- merge_moments: count, mean and sum of squared differences of two parts (Chan, Golub and LeVeque, 1979) --------
 
@@ -242,7 +242,7 @@ def _wrong_moments(part: str, case: tuple[Moments, Moments], answer: Any) -> str
     return None
 
 
-merge_moments = Task(asks.merge_moments, MERGE, _blocks, _wrong_moments, about=_about_blocks)
+merge_moments = Task(harness.merge_moments, MERGE, _blocks, _wrong_moments, about=_about_blocks)
 
 # --- logsumexp ----------------------------------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ _LOGSUMEXP = Kernel(
     {RIGHT: ordinary, SMALL: small, RISING: rising, ONE_PASS: large},
     _log_hint,
 )
-logsumexp = _task(asks.logsumexp, {RIGHT: 3, SMALL: 3, RISING: 3, ONE_PASS: 6}, _LOGSUMEXP, 1)
+logsumexp = _task(harness.logsumexp, {RIGHT: 3, SMALL: 3, RISING: 3, ONE_PASS: 6}, _LOGSUMEXP, 1)
 
 # --- variance -----------------------------------------------------------------------------------------------------
 
@@ -292,7 +292,7 @@ def _variance_hint(arrays: Arrays, out: Array) -> str:
 _VARIANCE = Kernel(
     lambda arrays: arrays["x"].var(), {RIGHT: ordinary, FAR: far, ONE_PASS: far}, _variance_hint, tolerance=1e-5
 )
-variance = _task(asks.variance, {RIGHT: 4, FAR: 6, ONE_PASS: 10}, _VARIANCE, 1)
+variance = _task(harness.variance, {RIGHT: 4, FAR: 6, ONE_PASS: 10}, _VARIANCE, 1)
 
 # --- attention_row ------------------------------------------------------------------------------------------------
 
@@ -351,7 +351,7 @@ def _keys(random: Random) -> Cases:
 
 
 attention_row = Task(
-    asks.attention_row,
+    harness.attention_row,
     ATTENTION,
     _keys,
     _ROW.wrong,

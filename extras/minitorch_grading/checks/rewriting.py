@@ -15,9 +15,9 @@ from minitorch.graph.values import params_key
 from minitorch.passes import COMMON_SUBEXPRESSIONS, CONSTANT_FOLDING, DEAD_CODE, run_pipeline
 from minitorch.primitives import constant
 
-from ..asks import Ask
-from ..asks import rewriting as asks
-from ..asks.plain import Fault
+from ..harness import Driver
+from ..harness import rewriting as harness
+from ..harness.plain import Fault
 from .compare import different
 from .reasons import Wrong, expect, hint, indented
 from .samples import graph_text, in_parts, is_harmless, listing, random_graph, unforeseen, values_for
@@ -62,7 +62,7 @@ def _operations(graph: Graph) -> int:
 
 
 def _pass_task(
-    ask: Ask,
+    driver: Driver,
     parts: dict[str, int],
     cases: Callable[[Random], dict[str, list[str]]],
     missed: Callable[[Graph, Graph], str | None],
@@ -73,7 +73,7 @@ def _pass_task(
     """A task in which a pass is written.
 
     Args:
-        ask, parts: of the task.
+        driver, parts: of the task.
         cases: programs, for each part but the random graphs.
         missed: ``(before, after) -> what is left to do``, for a graph that computes the same.
         values: the misconception that is mostly behind other values.
@@ -100,7 +100,7 @@ def _pass_task(
     def of_a_refused_graph(part: str, fault: Fault) -> str:
         return f"{hint(fault.kind in ('GraphError', 'ShapeError', 'DTypeError'), refused)}, given"
 
-    return Task(ask, parts, make, wrong, about=listing, on_fault=of_a_refused_graph, shrinks=True)
+    return Task(driver, parts, make, wrong, about=listing, on_fault=of_a_refused_graph, shrinks=True)
 
 
 # --- dead_code ----------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _missed_dead(before: Graph, after: Graph) -> str | None:
     return "something is left that no output needs: what only dead code reads is dead itself"
 
 
-dead_code = _pass_task(asks.dead_code, DEAD, _dead, _missed_dead, NEEDED, NEEDED)
+dead_code = _pass_task(harness.dead_code, DEAD, _dead, _missed_dead, NEEDED, NEEDED)
 
 # --- fold_constants -----------------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ def _missed_folds(before: Graph, after: Graph) -> str | None:
     return "an operation on constants is left: what was just folded is a constant, too, for whoever reads it"
 
 
-fold_constants = _pass_task(asks.fold_constants, FOLD, _constants, _missed_folds, ALL, IN_PLACE, constants=0.6)
+fold_constants = _pass_task(harness.fold_constants, FOLD, _constants, _missed_folds, ALL, IN_PLACE, constants=0.6)
 
 # --- merge: common subexpressions ---------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ def _without_symmetry(graph: Graph) -> int:
     return sum(key[0] is not constant for key in known)
 
 
-merge = _pass_task(asks.merge, MERGE, _repeated, _missed_repeats, SAME, SAME, repeats=0.4)
+merge = _pass_task(harness.merge, MERGE, _repeated, _missed_repeats, SAME, SAME, repeats=0.4)
 
 # --- laws: the student's table is run by the engine's own rewriting, on values at which tempting laws fail ---------
 
@@ -298,7 +298,7 @@ def _not_empty(said: dict[str, Verdict], answers: list[Any]) -> dict[str, Verdic
     return said
 
 
-_BY_ROW = Task(asks.laws, LAWS, _expressions, _wrong_law, about=_about_law, refine=_not_empty)
+_BY_ROW = Task(harness.laws, LAWS, _expressions, _wrong_law, about=_about_law, refine=_not_empty)
 
 
 def _judged(cases: Cases, answers: Any) -> Any:

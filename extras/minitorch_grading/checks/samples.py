@@ -18,7 +18,7 @@ from minitorch.dtypes import float32
 from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.ir import INPUT, Node, Spec
 
-from ..asks.plain import Array
+from ..harness.plain import Array
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, float("inf"), float("-inf"), float("nan"), 3e38, 1e-40)
 UNARY = (P.neg, P.absolute, P.exp, P.sqrt)

@@ -16,8 +16,8 @@ from minitorch.compiler.loop_ir.tree import Kind, Procedure, loops
 from minitorch.compiler.scheduling import rewrites
 from minitorch.errors import ScheduleError
 
-from ..asks import schedules as asks
-from ..asks.schedules import chain, product, source
+from ..harness import schedules as harness
+from ..harness.schedules import chain, product, source
 from .golf import Golf
 from .machines.accesses import LANES, REGISTERS, Counts, counts
 from .reasons import Wrong, expect, hint, indented, saying
@@ -72,7 +72,7 @@ def _wrong_address(part: str, case: tuple[int, ...], answer: Any) -> str | None:
     )
 
 
-address = Task(asks.address, ADDRESS, _elements, _wrong_address, about=_about_element)
+address = Task(harness.address, ADDRESS, _elements, _wrong_address, about=_about_element)
 
 # --- pack_rows: the panels of rows that a product reads from front to back ----------------------------------------
 
@@ -132,7 +132,7 @@ def _wrong_panels(part: str, case: Panels, answer: Any) -> str | None:
     ).removeprefix("; ")
 
 
-pack_rows = Task(asks.pack_rows, PACK, _matrices, _wrong_panels, about=_about_panels)
+pack_rows = Task(harness.pack_rows, PACK, _matrices, _wrong_panels, about=_about_panels)
 
 # --- schedules: legal if the engine's laws allow every rewrite, and graded by the accesses of what comes out -------
 
@@ -268,7 +268,7 @@ def _lengths(random: Random) -> Cases:
 
 
 _wrong_chain = _judged(chain, lambda length: 3 * length // 8, spills=False)
-chain_schedule = Task(asks.chain_schedule, CHAIN, _lengths, _wrong_chain, about=_about_loops)
+chain_schedule = Task(harness.chain_schedule, CHAIN, _lengths, _wrong_chain, about=_about_loops)
 
 # --- vector_schedule ----------------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ def _products(random: Random) -> Cases:
 
 # Of a vector of the result: two loads, a load and a store of the total in each step; zeros, and copying it out.
 _wrong_vectors = _judged(product, lambda rows, columns, inner: rows * columns // 8 * (4 * inner + 3))
-vector_schedule = Task(asks.vector_schedule, VECTOR, _products, _wrong_vectors, about=_about_loops)
+vector_schedule = Task(harness.vector_schedule, VECTOR, _products, _wrong_vectors, about=_about_loops)
 
 # --- product_schedule ---------------------------------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ def _tiles(random: Random) -> Cases:
 
 
 product_schedule = Task(
-    asks.product_schedule,
+    harness.product_schedule,
     PRODUCT,
     _tiles,
     _judged(product),

@@ -11,7 +11,7 @@ from typing import Any
 
 from minitorch.graph import Graph
 
-from ..asks.plain import TIMEOUT, Fault, decode, encode
+from ..harness.plain import TIMEOUT, Fault, decode, encode
 from . import samples
 
 

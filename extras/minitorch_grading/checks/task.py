@@ -1,12 +1,12 @@
 """`Task`: a check in three steps, of which only the second runs code of the student's.
 
     inputs(seed)           -> cases, plain data
-    ask.answering(object)  -> from a case to an answer, plain data      (see `minitorch.classroom.asks`)
+    driver.answering(object)  -> from a case to an answer, plain data      (see `minitorch.classroom.harness`)
     judge(cases, answers)  -> a reason, or none, for each part
 
 The steps are a dialogue (`Task.examine`): a case is sent, an answer comes back, until there is a score. Where an
 answer is wrong, smaller cases follow. In the student's notebook both sides are in one process, on a few seeds that
-everybody has. When a class is graded, the very same cell finds an `Ask` where this module has a `Task`: it gives the
+everybody has. When a class is graded, the very same cell finds a `Driver` where this module has a `Task`: it gives the
 answers alone, to cases that come from outside, and whoever grades holds the other end, in another process. There is
 then nothing in the student's process that would give points, and no seed.
 
@@ -24,8 +24,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from random import Random
 from typing import Any, Protocol
 
-from ..asks import Ask
-from ..asks.plain import Fault, arrays, decode, encode
+from ..harness import Driver
+from ..harness.plain import Fault, arrays, decode, encode
 from .golf import Golf
 from .reasons import Wrong, in_context
 from .score import Count, Part, Score, in_halves, weakest
@@ -64,7 +64,7 @@ class Task:
     """One task of an exercise. Its cases are judged one by one: a part is right if all of its cases are.
 
     Attributes:
-        ask: from the student's object and a case to the answer; it has the task's name.
+        driver: from the student's object and a case to the answer; it has the task's name.
         parts: what it asks for, and the points for each.
         cases: from a generator of random numbers to cases: the part, what is sent, and perhaps what the oracle alone
             gets.
@@ -78,14 +78,14 @@ class Task:
             all others.
         golf: parts whose right answers are scored by a number, and how.
         count: ``(part, what was sent, answer) -> the number``; the cases of a part add up.
-        oracle: from a case to the oracle that its ask consults. Answers are pairs then, of the answer and of what the
-            oracle has seen, or a fault.
+        oracle: from a case to the oracle that its driver consults. Answers are pairs then, of the answer and of what
+            the oracle has seen, or a fault.
         shrinks: whether wrong cases that are a graph's text are made smaller (`smaller.py`): of each part the first.
         judges: ``(cases, answers) -> what is said of each part``, in place of `verdicts`; with `shrinks`, it gets pairs
             of an answer and the smaller case.
     """
 
-    ask: Ask
+    driver: Driver
     parts: Mapping[str, int]
     cases: Callable[[Any], Iterable[Any]]
     wrong: Why
@@ -104,7 +104,7 @@ class Task:
     @property
     def name(self) -> str:
         """The module of the exercise and the name of what is to be written."""
-        return self.ask.name
+        return self.driver.name
 
     @property
     def points(self) -> int:
@@ -198,7 +198,7 @@ class Task:
             True
         """
         dialogue = self.examine(seeds)
-        answer = self.ask.answering(student, dialogue.send)
+        answer = self.driver.answering(student, dialogue.send)
         given = None
         while True:
             try:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..asks import tracing as asks
-from ..asks.plain import Array, Fault, arrays, described, plain
-from ..asks.recording import run_rows
-from ..asks.tracing import REFUSED
+from ..harness import tracing as harness
+from ..harness.plain import Array, Fault, arrays, described, plain
+from ..harness.recording import run_rows
+from ..harness.tracing import REFUSED
 from .compare import wrong_array
 from .golf import Golf
 from .pairs import key_task
@@ -59,7 +59,7 @@ class Programs:
         for array in given[0]:  # one number everywhere, such as a rate, has nothing of `x` in it
             made = array.shape == self._known[0].shape and not (array == array.flat[0]).all()
             self._outside += made and array.tobytes() not in known
-        found = asks.run_program(self._programs[program], given[0])
+        found = harness.run_program(self._programs[program], given[0])
         marked = [_marked(each) for each in found] if isinstance(found, list) else _marked(found)
         self._known += marked if isinstance(marked, list) else [marked]
         return marked
@@ -97,7 +97,7 @@ def _wrong_train(part: str, case: tuple[Array, list[float]], answer: Any) -> str
 
 
 train = Task(
-    asks.train, TRAIN, _trainings, _wrong_train, draws=np.random.default_rng, about=_about_training, oracle=Programs
+    harness.train, TRAIN, _trainings, _wrong_train, draws=np.random.default_rng, about=_about_training, oracle=Programs
 )
 
 # --- trace: rows are run beside the function, with numbers drawn when the rows are there ---------------------------
@@ -146,8 +146,8 @@ def _wrong_trace(part: str, case: tuple[str, int], answer: Any) -> str | None:
     rows, result = answer
     listing = "\n" + indented("\n".join(map(str, rows)))
     drawn = unforeseen().uniform(-2, 2, count).tolist()
-    program = asks.traced(eval(source, {}), tuple(map(np.asarray, drawn)))
-    right = float(asks.run_program(program, [*map(np.asarray, drawn)]))  # type: ignore[arg-type]
+    program = harness.traced(eval(source, {}), tuple(map(np.asarray, drawn)))
+    right = float(harness.run_program(program, [*map(np.asarray, drawn)]))  # type: ignore[arg-type]
     try:
         values = run_rows(rows, OPERATIONS, {f"x{place}": number for place, number in enumerate(drawn)})
     except ValueError as error:
@@ -178,7 +178,7 @@ def _of_a_tracer(said: dict[str, Verdict], answers: list[Any]) -> dict[str, Verd
 
 
 trace = Task(
-    asks.trace,
+    harness.trace,
     TRACE,
     _functions,
     _wrong_trace,
@@ -294,7 +294,7 @@ def _about_calls(pair: Any) -> str:
     return f"the calls {' and '.join(map(_shown, pair))}"
 
 
-signature = key_task(asks.signature, SIGNATURE, _calls, apart, _alike, _about_calls, "calls", int)
+signature = key_task(harness.signature, SIGNATURE, _calls, apart, _alike, _about_calls, "calls", int)
 
 # --- clipped: one side of a branch, and a leaked stand-in ---------------------------------------------------------
 
@@ -317,7 +317,7 @@ def _wrong_clipped(part: str, case: tuple[int, float], answer: Any) -> str | Non
         drawn = unforeseen().uniform(0.1, 1, length)
         array = drawn * (limit * share / float(np.sqrt((drawn * drawn).sum())))
         with np.errstate(all="ignore"):
-            found = asks.run_program(program, [array])
+            found = harness.run_program(program, [array])
         pair = plain(tuple(found) if isinstance(found, list) else found)
         norm = np.sqrt((array * array).sum())
         where = f"call {place + 1} of one jitted function, with a norm of {norm:.4g} and the limit {limit:g}"
@@ -339,7 +339,7 @@ def _wrong_clipped(part: str, case: tuple[int, float], answer: Any) -> str | Non
     return None
 
 
-clipped = Task(asks.clipped, CLIPPED, _limits, _wrong_clipped)
+clipped = Task(harness.clipped, CLIPPED, _limits, _wrong_clipped)
 
 # --- buckets: golf with the lengths to which texts are padded -----------------------------------------------------
 
@@ -388,6 +388,8 @@ def _elements(part: str, case: Texts, buckets: list[int]) -> int:
     return sum(padded) + cost * len(set(padded))
 
 
-buckets = Task(asks.buckets, BUCKETS, _texts, _wrong_buckets, about=_about_texts, golf={FEW: ELEMENTS}, count=_elements)
+buckets = Task(
+    harness.buckets, BUCKETS, _texts, _wrong_buckets, about=_about_texts, golf={FEW: ELEMENTS}, count=_elements
+)
 
 TASKS = (train, trace, signature, clipped, buckets)

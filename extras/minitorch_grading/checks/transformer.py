@@ -14,8 +14,8 @@ from minitorch.modes.ways_in.jit import jit
 from minitorch.tensor import Tensor
 from minitorch_course.golfing import TARGET
 
-from ..asks import transformer as asks
-from ..asks.plain import Array, Value, described
+from ..harness import transformer as harness
+from ..harness.plain import Array, Value, described
 from .compare import wrong_array
 from .golf import Golf
 from .machines.graphs import graph_in
@@ -74,7 +74,7 @@ def _wrong_mask(part: str, case: Any, answer: Any) -> str | None:
     )
 
 
-mask = Task(asks.mask, MASK, _masks, _wrong_mask, draws=np.random.default_rng, about=lambda case: f"texts {case[0]}")
+mask = Task(harness.mask, MASK, _masks, _wrong_mask, draws=np.random.default_rng, about=lambda case: f"texts {case[0]}")
 
 # --- cached_step ------------------------------------------------------------------------------------------------
 
@@ -166,7 +166,9 @@ def _about_step(case: Any) -> str:
     return f"{places} places, {heads} heads of size {size}, a cache of {case[3].shape[1]}"
 
 
-cached_step = Task(asks.cached_step, CACHED_STEP, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step)
+cached_step = Task(
+    harness.cached_step, CACHED_STEP, _steps, _wrong_step, draws=np.random.default_rng, about=_about_step
+)
 
 # --- call_arguments ---------------------------------------------------------------------------------------------
 
@@ -235,7 +237,7 @@ def _unlike_the_end(text: Array, context: int, arguments: Any) -> str | None:
     return "behind the text the window has other numbers than 0" if window[len(end) :].any() else None
 
 
-call_arguments = Task(asks.call_arguments, ARGUMENTS, _growing, _wrong_arguments, draws=np.random.default_rng)
+call_arguments = Task(harness.call_arguments, ARGUMENTS, _growing, _wrong_arguments, draws=np.random.default_rng)
 
 # --- cheaper ----------------------------------------------------------------------------------------------------
 
@@ -306,7 +308,7 @@ def moved(part: str, sizes: Any, answer: Any) -> int:
 
 
 cheaper = Task(
-    asks.cheaper,
+    harness.cheaper,
     CHEAPER,
     _programs,
     _wrong_program,

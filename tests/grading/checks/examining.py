@@ -12,7 +12,7 @@ Send = Callable[[Any], Any]  # from a message as JSON to the next one
 def examined(task: Task, answering: Callable[[Send], Send], seeds: Iterable[int]) -> Score:
     """Return the score of a task all of whose messages go through JSON, as they do when a class is graded.
 
-    `answering` makes what answers a case, and is given what sends a message in between (`Ask.answering`).
+    `answering` makes what answers a case, and is given what sends a message in between (`Driver.answering`).
     """
     dialogue = task.examine(seeds)
 

@@ -26,13 +26,13 @@ from nbgrader.utils import determine_grade
 import minitorch as mt
 from minitorch.graph import Graph, evaluate
 from minitorch.passes import DEAD_CODE
-from minitorch_grading import asks
-from minitorch_grading.asks.limit import Limited
-from minitorch_grading.asks.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
+from minitorch_grading import harness
 from minitorch_grading.checks import EXERCISES, TASKS, Task, fusion
 from minitorch_grading.checks import task as task_module
 from minitorch_grading.checks.samples import random_graph, shrink, values_for
 from minitorch_grading.checks.score import Part, Score, weakest
+from minitorch_grading.harness.limit import Limited
+from minitorch_grading.harness.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
 from tests.grading.checks.examining import examined
 
 by_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
@@ -178,7 +178,7 @@ def test_an_interrupt_where_a_setting_is_put_back_leaves_none(setting: Any, monk
 
 @pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="this system tells no thread's own time")
 def test_a_busy_machine_takes_no_points_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minitorch.classroom.asks.limit.PATIENCE", 100.0)
+    monkeypatch.setattr("minitorch.classroom.harness.limit.PATIENCE", 100.0)
 
     def works(seconds: float) -> str:
         end = time.thread_time() + seconds
@@ -205,7 +205,7 @@ def test_a_busy_machine_takes_no_points_away(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_code_that_only_waits_is_stopped_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minitorch.classroom.asks.limit.PATIENCE", 2.0)
+    monkeypatch.setattr("minitorch.classroom.harness.limit.PATIENCE", 2.0)
 
     def waits() -> None:
         while True:
@@ -243,8 +243,8 @@ def test_names_of_an_exception_and_a_function_are_cut_off() -> None:
 
 
 def test_a_reason_is_no_longer_than_somebody_reads() -> None:
-    ask = asks.asks("arithmetic.double", asks.Needs())(lambda call, case: call(*case))
-    task = Task(ask, {"all": 4}, lambda random: [("all", 1)], lambda part, case, answer: "x" * 1_000_000)
+    driver = harness.driver("arithmetic.double", harness.Needs())(lambda call, case: call(*case))
+    task = Task(driver, {"all": 4}, lambda random: [("all", 1)], lambda part, case, answer: "x" * 1_000_000)
     reason = task.judge([("all", 1)], {"list": [1]}).reason
     assert len(reason) < 6000 and reason.endswith("1000000 characters)")
 
@@ -292,13 +292,13 @@ class Doubling:
 
 def consulting(oracle: Callable[[], Doubling], seconds: float = 2.0) -> Task:
     """A task whose function is given one that doubles: is 8 what it returns, and has it been called three times?"""
-    ask = asks.asks("eager.nothing", asks.Needs(), seconds)(lambda call, case: call(call.consult))
+    driver = harness.driver("eager.nothing", harness.Needs(), seconds)(lambda call, case: call(call.consult))
 
     def wrong(part: str, case: int, answer: Any) -> str | None:
         return None if answer == (8.0, [1.0, 2.0, 4.0]) else f"it is {answer}"
 
     cases = [("it", 1)]
-    return Task(ask, {"it": 10}, lambda random: cases, wrong, oracle=lambda case: oracle())
+    return Task(driver, {"it": 10}, lambda random: cases, wrong, oracle=lambda case: oracle())
 
 
 def test_calls_of_an_oracle_are_seen_by_the_judge_through_json_as_well() -> None:
@@ -307,7 +307,7 @@ def test_calls_of_an_oracle_are_seen_by_the_judge_through_json_as_well() -> None
     def right(double: Any) -> float:
         return double(double(double(1.0)))
 
-    for score in (task(right), examined(task, partial(task.ask.answering, right), (5,))):
+    for score in (task(right), examined(task, partial(task.driver.answering, right), (5,))):
         assert score.points == 10, score
     assert "[])" in task(lambda double: 8.0).reason, "no call can be made up"
 
@@ -459,7 +459,7 @@ def always(sent: Any, inputs: object) -> Any:
 
 @by_task
 def test_whatever_is_sent_is_judged(task: Task) -> None:
-    for sent in corrupted(task.ask.answering(blank)(encode(task.inputs(0)[0]))):
+    for sent in corrupted(task.driver.answering(blank)(encode(task.inputs(0)[0]))):
         score = examined(task, partial(answers_always, sent), (0,))
         assert score.points == 0 and score.of == task.points and score.reason
 
@@ -514,20 +514,20 @@ def test_an_ask_answers_questions_and_has_no_score() -> None:
     said: list[Any] = []
     questions = [*map(encode, task.inputs(40)[:2]), None]
 
-    def ask(message: Any) -> Any:
+    def send(message: Any) -> Any:
         said.append(message)
         return {"case": questions[len(said) - 1]}
 
-    asks.ask_grader(ask)
+    harness.answer_grader(send)
     try:
-        assert task.ask(lambda a, b: (0, 0.0, 0.0)) is None
+        assert task.driver(lambda a, b: (0, 0.0, 0.0)) is None
     finally:
-        asks.ask_grader(None)
+        harness.answer_grader(None)
     assert said[0] == {"task": task.name} and [list(each) for each in said[1:]] == [["answer"]] * 2
     assert "40" not in json.dumps(said), "seeds stay outside"
     assert examined(task, partial(answers_always, said[1]["answer"]), (40,)).points == 0
     with pytest.raises(RuntimeError, match="by a grader only"):
-        task.ask(blank)
+        task.driver(blank)
 
 
 def test_the_picture_of_a_roofline_shows_what_is_right() -> None:
@@ -580,7 +580,7 @@ def test_a_debugger_works_after_something_was_stopped() -> None:
     program = """
 import subprocess
 import sys
-from minitorch.classroom.asks.limit import limited
+from minitorch.classroom.harness.limit import limited
 
 def endless():
     while True:

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from minitorch.graph import Graph
-from minitorch_grading.asks.plain import arrays, decode, encode
 from minitorch_grading.checks import TASKS
 from minitorch_grading.checks.machines.kernel_source import Array, Machine, NotRunError
 from minitorch_grading.checks.primitives import _LENGTH, _MISH, _NORM, Operator
 from minitorch_grading.checks.reductions import _ROW
+from minitorch_grading.harness.plain import arrays, decode, encode
 from tests.grading.checks.examining import examined
 
 KNOWN = 12345  # the CRC of every forged text

@@ -13,9 +13,6 @@ import pytest
 
 from minitorch.compiler.scheduling import rewrites as R
 from minitorch.graph import Graph
-from minitorch_grading.asks import Ask, Needs
-from minitorch_grading.asks.plain import TIMEOUT, Fault, encode
-from minitorch_grading.asks.schedules import product, scheduled
 from minitorch_grading.checks import TASKS, Task
 from minitorch_grading.checks.compare import different
 from minitorch_grading.checks.machines.accesses import counts
@@ -24,10 +21,13 @@ from minitorch_grading.grading.course.journal import SEEDS
 from minitorch_grading.grading.incidents import Incident
 from minitorch_grading.grading.limits import MIB, Limits
 from minitorch_grading.grading.submission.judging import Examination
+from minitorch_grading.harness import Driver, Needs
+from minitorch_grading.harness.plain import TIMEOUT, Fault, encode
+from minitorch_grading.harness.schedules import product, scheduled
 
 HUGE = "graph(x: f32[4], y: f32[4]):\n%0 = expand(x, shape=[1000000000,4])\n%1 = reduce_sum(%0, dims=[0])\nreturn %1"
 
-NOTHING = Ask("eager.nothing", lambda call, case: None, Needs())
+NOTHING = Driver("eager.nothing", lambda call, case: None, Needs())
 
 
 def slow(seconds: float) -> Task:
@@ -108,11 +108,11 @@ def test_a_function_that_never_ends_is_stopped_before_its_cell_is(task: Task) ->
     """Counted, not timed: the seconds that all calls together have, for the seeds of a grader."""
     granted: list[float] = []
 
-    def ask(call: Any, case: Any) -> Any:
+    def drive(call: Any, case: Any) -> Any:
         granted.append(call.seconds)
         return Fault(TIMEOUT)
 
-    replace(task, ask=replace(task.ask, function=ask)).score(None, range(SEEDS))
+    replace(task, driver=replace(task.driver, function=drive)).score(None, range(SEEDS))
     assert sum(granted) < Limits().cell_seconds - 10
 
 

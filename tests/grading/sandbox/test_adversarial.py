@@ -78,7 +78,8 @@ found = []
 for folder, inner, names in os.walk("/"):
     inner[:] = [name for name in inner if name not in ("proc", "usr", "lib")]  # `lib`: of Python and its environment
     found += [os.path.join(folder, name) for name in names if name.endswith((".ipynb", ".db", ".jsonl"))]
-    found += [os.path.join(folder, name) for name in inner if name in ("solutions", "tests", "submitted", "zoo")]
+    hidden = {"solutions", "tests", "submitted", "wrong_solutions"}
+    found += [os.path.join(folder, name) for name in inner if name in hidden]
 open(found[0] if found else "COURSE/gradebook.db").read(1)
 """
 
@@ -167,8 +168,8 @@ def first(gradient, shape): return gradient
 
 PATCHED = """
 checks.eager.unbroadcast = lambda student: 30.0
-from minitorch.classroom import asks
-asks.Ask.__call__ = lambda *arguments: 30.0
+from minitorch.classroom import harness
+harness.Driver.__call__ = lambda *arguments: 30.0
 def first(gradient, shape): return gradient
 """
 

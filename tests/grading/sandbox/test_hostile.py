@@ -175,10 +175,10 @@ CELLS: dict[str, str] = {
     "mounts": MOUNTS,
     "steering": STEERING,
     "pictures": PICTURES,
-    "asks-before": "print(checks.eager.unbroadcast(print))",
-    "asks-again": "print(checks.eager.unbroadcast(first), checks.eager.observe(print))",
+    "calls-a-check-before": "print(checks.eager.unbroadcast(print))",
+    "calls-a-check-again": "print(checks.eager.unbroadcast(first), checks.eager.observe(print))",
 }
-LAST = ("asks-again",)  # after all checks; the others come before
+LAST = ("calls-a-check-again",)  # after all checks; the others come before
 
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}  # kinds of characters (UAX #9)
 
@@ -189,8 +189,8 @@ SHOWN = {
     "thread": "-1 1 -1 0",
     "signals": "alive",
     "mounts": "mountinfo mounts mountstats",
-    "asks-before": "None",
-    "asks-again": "None None",
+    "calls-a-check-before": "None",
+    "calls-a-check-again": "None None",
 }
 
 
@@ -227,7 +227,7 @@ def test_what_is_counted_nowhere_cannot_be_had(name: str, graded: Any) -> None:
     assert graded[1][name] == SHOWN[name]
 
 
-@pytest.mark.parametrize("name", ["asks-before", "asks-again"])
+@pytest.mark.parametrize("name", ["calls-a-check-before", "calls-a-check-again"])
 def test_to_call_a_check_in_a_cell_of_ones_own_is_no_incident(name: str, graded: Any) -> None:
     assert graded[0][name]["incidents"] == []
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from minitorch_grading import parts
-from minitorch_grading.asks import Needs
 from minitorch_grading.checks import EXERCISES, TASKS
 from minitorch_grading.grading.sandbox import shown
 from minitorch_grading.grading.sandbox.image import Contents, contents, image
 from minitorch_grading.grading.submission.preflight import released
+from minitorch_grading.harness import Needs
 from tests.grading import classes
 from tests.grading.classes import ROOT, added, hand_in
 from tools.clone import RELEASED
@@ -79,13 +79,13 @@ def test_an_image_has_the_rooms_that_the_exercise_needs(name: str) -> None:
 
 @every
 def test_an_image_has_asks_and_no_judge(name: str) -> None:
-    asks = {task.name.partition(".")[0] for task in EXERCISES[name]}
+    exercises = {task.name.partition(".")[0] for task in EXERCISES[name]}
     files = {path for path in opened(name) if path.startswith("minitorch_grading/") and path.endswith(".py")}
-    always = ("__init__", "withheld", "checks/__init__", "asks/__init__")
-    with_asks = ("ask", "garbage", "limit", "needs", "nodes", "plain", "recording", *asks)
-    assert files == {f"minitorch_grading/{each}.py" for each in (*always, *(f"asks/{a}" for a in with_asks))}
+    always = ("__init__", "withheld", "checks/__init__", "harness/__init__")
+    modules = ("driver", "garbage", "limit", "needs", "nodes", "plain", "recording", *exercises)
+    assert files == {f"minitorch_grading/{each}.py" for each in (*always, *(f"harness/{a}" for a in modules))}
     content = opened(name)["minitorch_grading/checks/__init__.py"].decode()
-    assert content == f"from minitorch_grading.asks import {', '.join(sorted(asks))}\n"
+    assert content == f"from minitorch_grading.harness import {', '.join(sorted(exercises))}\n"
 
 
 @every

@@ -12,8 +12,8 @@ import numpy as np
 from minitorch.graph import evaluate
 from minitorch.primitives import constant
 
-from ...asks import export as asks
-from ...asks.plain import Array
+from ...harness import export as harness
+from ...harness.plain import Array
 from ..machines.graphs import graph_in
 from ..reasons import indented, recognised
 from ..samples import unforeseen
@@ -112,7 +112,7 @@ def _lower_cases(random: Random) -> Cases:
 def _wrong_lowering(operator: str, case: Any, answer: Any) -> str | None:
     rows, shapes = case
     attributes = dict(rows[0][3])
-    graph = graph_in(answer, shapes.values(), (*asks.PRIMITIVES.values(), constant), MOST)
+    graph = graph_in(answer, shapes.values(), (*harness.PRIMITIVES.values(), constant), MOST)
     draw = unforeseen()
     wide = 200.0 if operator == "Softmax" else 2.0
     given = [draw.uniform(-wide, wide, node.shape).astype(np.float32) for node in graph.inputs]
@@ -140,4 +140,4 @@ def _near(found: Array, right: Array) -> bool:
     return found.shape == right.shape and np.allclose(found, right, 1e-4, 1e-4, equal_nan=True)
 
 
-lower = Task(asks.lower, LOWER, _lower_cases, _wrong_lowering, about=_about_model)
+lower = Task(harness.lower, LOWER, _lower_cases, _wrong_lowering, about=_about_model)

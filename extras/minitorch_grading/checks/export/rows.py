@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...asks import export as asks
-from ...asks.plain import Array, Unknown, described
+from ...harness import export as harness
+from ...harness.plain import Array, Unknown, described
 from ..reasons import Wrong, expect, hint, recognised
 from ..samples import unforeseen
 from ..task import Cases, Task
@@ -119,7 +119,7 @@ def _wrong_hard(part: str, case: Any, answer: Any) -> str | None:
     return said and said + recognised(known, partial(np.allclose, found, atol=1e-4))
 
 
-hard_swish = Task(asks.hard_swish, HARD_SWISH, _hard_cases, _wrong_hard)
+hard_swish = Task(harness.hard_swish, HARD_SWISH, _hard_cases, _wrong_hard)
 
 # --- masked_softmax ---------------------------------------------------------------------------------------------
 
@@ -169,4 +169,4 @@ def _wrong_masked(part: str, case: Any, answer: Any) -> str | None:
     return said + (why or hint(others, "in a row in which no place counts all shares are 0"))
 
 
-masked_softmax = Task(asks.masked_softmax, MASKED, _masked_cases, _wrong_masked)
+masked_softmax = Task(harness.masked_softmax, MASKED, _masked_cases, _wrong_masked)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from ...asks import export as asks
-from ...asks.plain import described
+from ...harness import export as harness
+from ...harness.plain import described
 from ..reasons import expect
 from ..task import Cases, Task
 
@@ -104,7 +104,7 @@ def _wrong_lines(given: Any, lines: list[tuple[int, int]] | None) -> str:
     return f"which is [{spoken}], that is {lines}, and there is {described(given)}"
 
 
-formulas = Task(asks.formulas, FORMULAS, _formula_cases, _wrong_formulas)
+formulas = Task(harness.formulas, FORMULAS, _formula_cases, _wrong_formulas)
 
 # --- name_table -------------------------------------------------------------------------------------------------
 
@@ -192,4 +192,4 @@ def _turned(two: tuple[str, bool], shape: Sequence[int]) -> str:
     return "transposed"
 
 
-name_table = Task(asks.name_table, NAMES, _name_cases, _wrong_names)
+name_table = Task(harness.name_table, NAMES, _name_cases, _wrong_names)

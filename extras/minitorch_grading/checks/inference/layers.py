@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...asks import inference as asks
-from ...asks.plain import Array, Value, described
+from ...harness import inference as harness
+from ...harness.plain import Array, Value, described
 from ..compare import wrong_array
 from ..reasons import Wrong, expect
 from ..task import Task
@@ -137,7 +137,7 @@ def _wrong_layer(part: str, arguments: Any, answer: Any) -> str | None:
         return next((f"it {name}; {said}" for name in found), said)
 
 
-fold_layer = Task(asks.fold_layer, FOLD_LAYER, _layers, _wrong_layer, draws=np.random.default_rng)
+fold_layer = Task(harness.fold_layer, FOLD_LAYER, _layers, _wrong_layer, draws=np.random.default_rng)
 
 # convincing ---------------------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ def _numbers_of(draw: np.random.Generator) -> list[Any]:
     return [(part, (eps,)) for part in CONVINCING]
 
 
-convincing = Task(asks.convincing, CONVINCING, _numbers_of, _survivor, draws=np.random.default_rng)
+convincing = Task(harness.convincing, CONVINCING, _numbers_of, _survivor, draws=np.random.default_rng)
 
 # error_bound: no measured error exceeds it, and it is not much too large -------------------------------------------
 
@@ -266,4 +266,4 @@ def _wrong_bound(part: str, arguments: Any, answer: Any) -> str | None:
     return None
 
 
-error_bound = Task(asks.error_bound, ERROR_BOUND, _sums, _wrong_bound, draws=np.random.default_rng)
+error_bound = Task(harness.error_bound, ERROR_BOUND, _sums, _wrong_bound, draws=np.random.default_rng)

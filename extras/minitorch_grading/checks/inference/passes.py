@@ -14,8 +14,8 @@ from minitorch.dtypes import float32
 from minitorch.graph import Graph, apply, evaluate, input_node
 from minitorch.ir import Node, Spec
 
-from ...asks import inference as asks
-from ...asks.inference import numbers, stored
+from ...harness import inference as harness
+from ...harness.inference import numbers, stored
 from ..reasons import Wrong, hint, indented
 from ..rewriting import legal
 from ..samples import unforeseen
@@ -170,4 +170,4 @@ def _reason(before: Graph, answer: Any) -> str | None:
     return None
 
 
-fold = Task(asks.fold, FOLD, _cases, _wrong)
+fold = Task(harness.fold, FOLD, _cases, _wrong)

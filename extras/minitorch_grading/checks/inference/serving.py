@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from ...asks import inference as asks
-from ...asks.plain import described
+from ...harness import inference as harness
+from ...harness.plain import described
 from ..own import wrong_value
 from ..reasons import recognised
 from ..task import Task
@@ -95,4 +95,4 @@ def _explained(given: Given, right: Plan, answer: Any) -> str | None:
     )
 
 
-serve = Task(asks.serve, SERVE, _cases, _wrong, about=_about)
+serve = Task(harness.serve, SERVE, _cases, _wrong, about=_about)

@@ -16,7 +16,7 @@ from minitorch.modes.tracing.program import replay
 from minitorch.modes.ways_in.jit import jit
 from minitorch.tensor import Tensor
 
-from ...asks.plain import Array
+from ...harness.plain import Array
 from ..reasons import Wrong, expect, indented
 from ..samples import is_harmless
 

@@ -13,7 +13,7 @@ from minitorch.graph import Graph
 from minitorch.graph.text import node_names
 from minitorch.ir import Node
 
-from ...asks.fusion import REDUCTIONS, loop_shape, operations
+from ...harness.fusion import REDUCTIONS, loop_shape, operations
 
 
 def bytes_of(graph: Graph, kernel: Sequence[Node]) -> tuple[int, int]:

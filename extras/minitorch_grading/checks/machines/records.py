@@ -9,8 +9,8 @@ import numpy as np
 
 from minitorch.ir import PRIMITIVES
 
-from ...asks.plain import Array, described
-from ...asks.reductions import ARITHMETIC, MOST
+from ...harness.plain import Array, described
+from ...harness.reductions import ARITHMETIC, MOST
 
 Arrays = Mapping[str, Array]
 

@@ -17,8 +17,8 @@ from ..limits import Limits
 from ..submission.preflight import Files, Part
 
 ROOM = Path(__file__).resolve().parents[2]
-JUDGING = ("asks", "checks", "parts.py", "withheld.py")
-"""What of the classroom decides on points: how tasks ask and judge, and what of the engine is there meanwhile."""
+JUDGING = ("harness", "checks", "parts.py", "withheld.py")
+"""What of the classroom decides on points: how tasks are run and judged, and what of the engine is there meanwhile."""
 
 
 def conditions_of(release: Sequence[Part], own: Mapping[str, str], limits: Limits, safe: bool) -> str:

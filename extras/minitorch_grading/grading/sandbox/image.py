@@ -1,7 +1,7 @@
 """The image of an exercise: all of our files that are in the sandbox, as one zip archive in memory.
 
-It holds the programs of `inside`, the part of the engine that the exercise needs, and the asks of its tasks under the
-name of the checks. In place of every other module of the package there is one that can be imported and whose names
+It holds the programs of `inside`, the part of the engine that the exercise needs, and the drivers of its tasks, under
+the name of the checks. In place of every other module of the package there is one that can be imported and whose names
 raise when they are used; in place of a withheld function, one that raises. What is not needed is not there: neither
 solutions nor right answers can be found, by whatever way.
 
@@ -24,7 +24,7 @@ from operator import or_
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from ...asks.needs import Needs
+from ...harness.needs import Needs
 from ...own import PACKAGED, Checks
 from ...parts import NAME, PACKAGE, definition, kept, modules, place_of, withheld_names
 
@@ -32,11 +32,11 @@ INSIDE = Path(__file__).resolve().with_name("inside")
 PROGRAMS = "grading_sandbox"  # the package of the programs in `inside`, as it is called there
 CLASSROOM = "minitorch_grading"
 CHECKS = f"{CLASSROOM}.checks"
-ASKS = f"{CLASSROOM}.asks"
+HARNESS = f"{CLASSROOM}.harness"
 SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # of its processes
 OWN = "checks"  # the module of an exercise's own checks
-ALWAYS = {CLASSROOM, f"{CLASSROOM}.withheld", ASKS}
-ALWAYS |= {f"{ASKS}.{each}" for each in ("ask", "garbage", "limit", "needs", "nodes", "plain", "recording")}
+ALWAYS = {CLASSROOM, f"{CLASSROOM}.withheld", HARNESS}
+ALWAYS |= {f"{HARNESS}.{each}" for each in ("driver", "garbage", "limit", "needs", "nodes", "plain", "recording")}
 
 PAGES = "error_pages"  # which `minitorch.errors` reads
 
@@ -54,12 +54,12 @@ class Contents:
 
     Attributes:
         needs: what the exercise needs of the engine.
-        asks: the modules of asks, by their last names, that become attributes of `checks`.
+        harness: the modules with drivers, by their last names, that become attributes of `checks`.
         files: further modules, by their names: the source of each.
     """
 
     needs: Needs = field(default_factory=Needs)
-    asks: tuple[str, ...] = ()
+    harness: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
@@ -69,11 +69,11 @@ class Contents:
 
 
 def contents(tasks: Iterable[str | None], checks: Checks = PACKAGED) -> Contents:
-    """The contents of the image for an exercise whose cells ask for some tasks: the asks, and what these need."""
+    """The contents of the image for an exercise whose cells ask for some tasks: the drivers, and what these need."""
     wanted = checks.tasks if checks.sources else set(tasks)
-    asks = [task.ask for name, task in checks.tasks.items() if name in wanted]
-    rooms = [] if checks.sources else sorted({ask.name.partition(".")[0] for ask in asks})
-    return Contents(reduce(or_, [ask.needs for ask in asks]) if asks else Needs(), tuple(rooms), checks.inside)
+    drivers = [task.driver for name, task in checks.tasks.items() if name in wanted]
+    rooms = [] if checks.sources else sorted({each.name.partition(".")[0] for each in drivers})
+    return Contents(reduce(or_, [each.needs for each in drivers]) if drivers else Needs(), tuple(rooms), checks.inside)
 
 
 def image(contents: Contents, place: str) -> bytes:
@@ -118,7 +118,7 @@ def _in_file(code: CodeType, file: str) -> CodeType:
 def _modules(contents: Contents) -> Iterator[_Module]:
     for path in sorted(INSIDE.glob("*.py")):
         yield _of_file(f"{PROGRAMS}.{path.stem}", path, f"{PROGRAMS}/{path.name}")
-    parts = {*kept(contents.needs), *ALWAYS, *(f"{ASKS}.{each}" for each in contents.asks)}
+    parts = {*kept(contents.needs), *ALWAYS, *(f"{HARNESS}.{each}" for each in contents.harness)}
     names = withheld_names(contents.needs)
     root = import_module(NAME)
     public, files = sorted(root.__all__), modules()
@@ -126,7 +126,7 @@ def _modules(contents: Contents) -> Iterator[_Module]:
     for module, path in modules().items():
         place = place_of(path).as_posix()
         if module == CHECKS:
-            yield _Module(place, f"from {ASKS} import {', '.join(contents.asks)}\n" if contents.asks else "")
+            yield _Module(place, f"from {HARNESS} import {', '.join(contents.harness)}\n" if contents.harness else "")
         elif module.startswith(f"{CLASSROOM}.") and module not in parts:
             continue  # of which there is no trace
         elif module not in parts:

@@ -1,4 +1,4 @@
-"""Before each check: a look at what student code has changed in the asks, which are then loaded from the image again.
+"""Before a check: a look at what student code has changed in the drivers, which then are loaded from the image again.
 
 It protects no points, since judging is done outside: it keeps a careless or curious change from spoiling the honest
 answers, and names it.
@@ -14,20 +14,20 @@ from types import CodeType, FunctionType
 from typing import Any
 
 ROOM = "minitorch_grading"
-ASKS = f"{ROOM}.asks"
-OWN_ASKS = "asks"  # beside an exercise's own checks
+HARNESS = f"{ROOM}.harness"
+OWN_HARNESS = "harness"  # beside an exercise's own checks
 USED = ("isinstance", "type", "len", "sum", "all", "any", "zip", "map", "getattr", "AssertionError", "__import__")
 MOST = 20  # changes that are named
 
 
 def codes(holder: object, path: str) -> dict[str, CodeType]:
-    """The code of all functions in a module, its classes and its asks, by name."""
+    """The code of all functions in a module, its classes and its drivers, by name."""
     found: dict[str, CodeType] = {}
     for name, value in list(vars(holder).items()):
         inner = f"{path}.{name}"
         if isinstance(value, FunctionType):
             found[inner] = value.__code__
-        elif (isinstance(value, type) and value.__module__ == path) or type(value).__name__ == "Ask":
+        elif (isinstance(value, type) and value.__module__ == path) or type(value).__name__ == "Driver":
             found.update(codes(value, inner))
     return found
 
@@ -48,10 +48,10 @@ class Renewal:
 
     def rest(self) -> None:
         """From now on, until `renew`, a check that a cell calls is given no case, and ends: it is not graded there."""
-        importlib.import_module(ASKS).ask_grader(lambda message: {"case": None})
+        importlib.import_module(HARNESS).answer_grader(lambda message: {"case": None})
 
-    def renew(self, ask: Callable[[object], Any]) -> list[str]:
-        """Put the checks where the notebook has them, loaded again if they were changed, and let them ask the grader.
+    def renew(self, send: Callable[[object], Any]) -> list[str]:
+        """Put the checks where the notebook has them, loaded again if they were changed, connected with the grader.
 
         Returns:
             What was changed, by name.
@@ -70,12 +70,12 @@ class Renewal:
             self._checks = importlib.import_module(self._name)
             self._codes = self._codes_now()
         self._shell.user_ns[self._name.rpartition(".")[2]] = self._checks
-        importlib.import_module(ASKS).ask_grader(ask)
+        importlib.import_module(HARNESS).answer_grader(send)
         return (changes + replaced)[:MOST]
 
     def _loaded(self) -> list[str]:
-        """The modules of the asks that are loaded."""
-        return [name for name in sys.modules if name.startswith(ROOM) or name in (self._name, OWN_ASKS)]
+        """The modules of the drivers that are loaded."""
+        return [name for name in sys.modules if name.startswith(ROOM) or name in (self._name, OWN_HARNESS)]
 
     def _codes_now(self) -> dict[str, CodeType]:
         """The code of all their functions, by name."""

@@ -3,7 +3,7 @@
 Requests are ``{"run": source}`` and ``{"check": source}``, with a number each; the second renews the checks before.
 They end with ``{"done": ...}`` and that number. In between come ``{"stream": [name, text]}``, ``{"shown": data}``,
 ``{"result": data}`` and ``{"error": [name, value, traceback]}``. A check asks for cases with ``{"task": name}`` and
-sends ``{"answer": ...}`` for each that comes (see `minitorch.classroom.asks`).
+sends ``{"answer": ...}`` for each that comes (see `minitorch.classroom.harness`).
 
 One connection takes the place of five sockets, a signing key and a folder that both sides write to.
 """
