@@ -18,11 +18,11 @@ import nbformat
 from nbformat import NotebookNode
 
 from minitorch_course.conditions import settings, version_of
-from minitorch_course.pytorch import RUNTIME_RECORD
+from minitorch_course.libraries.pytorch import RUNTIME_RECORD
 from tests.notebook_runs import execute
 from tools.clone import NOTEBOOKS
 
-LAST = "import json; from minitorch.course.recording import RAN; print(json.dumps(RAN))"
+LAST = "import json; from minitorch.course.libraries.recording import RAN; print(json.dumps(RAN))"
 
 
 def called(notebook: NotebookNode, runner: str = "with_torch") -> dict[str, list[str]]:

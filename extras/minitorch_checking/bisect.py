@@ -33,9 +33,9 @@ from minitorch.graph.values import is_splat
 from minitorch.interpreters import Watcher, watching
 from minitorch.ir import INPUT, Node
 
-from .difference import ulps
 from .isolation import ChildDiedError, isolated
-from .rounding import judge
+from .rounding_errors.difference import ulps
+from .rounding_errors.stochastic import judge
 
 if TYPE_CHECKING:
     from minitorch.compiler.kernels.kernel import Kernel

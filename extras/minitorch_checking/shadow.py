@@ -28,11 +28,11 @@ from minitorch.tensor import Tensor
 from minitorch_checkpoints import safetensors
 
 from .bisect import Culprit, bisect
-from .difference import Difference, are_equal, difference
 from .isolation import ChildDiedError, isolated
 from .rehearsal import Rehearsal, Rehearsed
-from .rounding import Judgement, judge
-from .sampling import Decision
+from .rounding_errors.difference import Difference, are_equal, difference
+from .rounding_errors.sampling import Decision
+from .rounding_errors.stochastic import Judgement, judge
 
 if TYPE_CHECKING:
     from minitorch.modes.tracing.program import Program

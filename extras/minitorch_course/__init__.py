@@ -3,23 +3,23 @@
 from minitorch_inspect.plots.plot import duration
 
 from .aligning import Aligned, aligned, operations
+from .animations.simulating import Rounds, rounds
+from .animations.sweeping import Sweep, sweep
+from .animations.traversing import Traversal, traversal
 from .blanking import Blank, blank
 from .catching import caught
 from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
-from .devices import with_devices
 from .golfing import Golf, golf
-from .inductor import inductor
-from .panels import Panel, panel
+from .libraries.devices import with_devices
+from .libraries.inductor import inductor
+from .libraries.pytorch import with_onnxruntime, with_torch
+from .libraries.recording import record
+from .libraries.stacks import Stacks, stacks, stacks_here
+from .panels.panel import Panel, panel
 from .predicting import Prediction, predict, predictions
 from .process import peak_memory
-from .pytorch import with_onnxruntime, with_torch
-from .recording import record
-from .simulating import Rounds, rounds
-from .stacks import Stacks, stacks, stacks_here
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
-from .sweeping import Sweep, sweep
-from .traversing import Traversal, traversal
 
 __all__ = [
     "Aligned",

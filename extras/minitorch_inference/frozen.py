@@ -215,8 +215,8 @@ class Frozen(Inspectable[P, R]):
         Raises:
             ArgumentError: for arguments or results that JSON does not have, or that are not contiguous (``MT108``).
         """
-        from . import layouts, origins, programs
-        from .saving import stored
+        from .files import layouts, origins, programs
+        from .files.saving import stored
 
         traces = [traced for variants in self._traced.values() for traced in variants]
         count = len(FREEZING) if self.passes == passes_for(self.backend) else 0

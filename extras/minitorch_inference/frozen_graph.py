@@ -28,7 +28,7 @@ from minitorch.tree import flatten, unflatten
 from minitorch_amp.autocast_mode import Autocast
 from minitorch_inference.beforehand import Beforehand, constant_bytes
 
-from . import layouts, origins, programs
+from .files import layouts, origins, programs
 from .frozen import Frozen, passes_for
 from .pipeline import FREEZING
 

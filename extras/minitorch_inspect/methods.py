@@ -57,8 +57,8 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
         %0 = mul(w, w)                 f32[3]
         w                              f32[3], parameter
     """
+    from .drawings.subjects import drawing_of
     from .picture import Picture
-    from .subjects import drawing_of
 
     return Picture.readable(drawing_of(what, args, kwargs, fused), limit)
 
@@ -100,6 +100,6 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
             "explore takes a jitted function with arguments, f.explore(x), or its stages, f.stages(x).explore(), "
             f"not {type(what).__name__}{instead}"
         )
-    from .explorer import explored
+    from .exploring.explorer import explored
 
     return explored(stages, fused)

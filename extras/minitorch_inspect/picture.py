@@ -6,13 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .drawing import Drawing
-from .layout import lay_out
-from .png import pdf, png
-from .scene import Scene, scene
-from .summary import bare, summarised
-from .svg import SCALE, svg
-from .text import text
+from .drawings.drawing import Drawing
+from .drawings.summary import bare, summarised
+from .painting.layout import lay_out
+from .painting.png import pdf, png
+from .painting.scene import Scene, scene
+from .painting.svg import SCALE, svg
+from .painting.text import text
 
 NOTEBOOK_WIDTH = 900  # pixels
 WIDEST = 1150  # points; wider pictures have letters of less than 9 pixels in a notebook

@@ -16,8 +16,10 @@ from .affine import (
 )
 from .fusing import fuse, fuse_conv_bn_weights, fuse_modules
 from .histogram import HistogramObserver, PercentileObserver
-from .layers import DynamicQuantized, Prepared, Quantized
-from .normed import PreparedWithNorm, freeze_bn_stats, update_bn_stats
+from .modules.normed import PreparedWithNorm, freeze_bn_stats, update_bn_stats
+from .modules.quantized import DynamicQuantized, Prepared, Quantized
+from .modules.recurrent import DynamicQuantizedCell, DynamicQuantizedRNN
+from .modules.weight_only import WeightOnly, quantize_weights_
 from .observers import (
     MinMaxObserver,
     MovingAverageMinMaxObserver,
@@ -38,8 +40,7 @@ from .qconfig import (
     get_default_qat_qconfig,
     get_default_qconfig,
 )
-from .recurrent import DynamicQuantizedCell, DynamicQuantizedRNN
-from .report import LayerReport, Report, report
+from .reporting.report import LayerReport, Report, report
 from .schemes import (
     QParams,
     choose_qparams,
@@ -48,7 +49,6 @@ from .schemes import (
     per_tensor_affine,
     per_tensor_symmetric,
 )
-from .weight_only import WeightOnly, quantize_weights_
 
 __all__ = [
     "DynamicQuantized",

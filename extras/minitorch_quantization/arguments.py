@@ -13,7 +13,7 @@ from minitorch.functional.data import tensor
 from minitorch.nn.module import Module
 from minitorch.tensor import Tensor
 
-from .layers import Prepared
+from .modules.quantized import Prepared
 from .qconfig import QConfig
 from .replacing import LAYERS
 

@@ -28,7 +28,7 @@ from minitorch.nn.module import Module
 from minitorch.tensor import Tensor
 from minitorch.tree import flatten
 
-from .operations import Operands, is_counted
+from .modules.operations import Operands, is_counted
 from .replacing import is_under
 
 # Operations that rounding commutes with, and the comparisons that choose between numbers.

@@ -28,11 +28,11 @@ from minitorch.nn.recurrent_cells import RNNCellBase
 from .arguments import batches_of, inputs_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations
 from .fusing import NORMS, fuse, pairs_to_fuse
-from .layers import DynamicQuantized, Prepared, Quantized, observer_of, require_prepared
-from .normed import PreparedWithNorm
-from .operations import Operations, PreparedOperation, QuantizedOperation
+from .modules.normed import PreparedWithNorm
+from .modules.operations import Operations, PreparedOperation, QuantizedOperation
+from .modules.quantized import DynamicQuantized, Prepared, Quantized, observer_of, require_prepared
+from .modules.recurrent import DEFAULT, RECURRENT, dynamic
 from .qconfig import QConfig, default_qat_qconfig, default_qconfig
-from .recurrent import DEFAULT, RECURRENT, dynamic
 from .replacing import LAYERS, is_under, layers_of, replaced, with_layers
 from .schemes import QParams
 

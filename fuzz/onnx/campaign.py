@@ -4,7 +4,7 @@
 shapes, gives results or an error with a code, eagerly and, for some, under `jit`. Neither opens a file outside of the
 model's folder, gives a warning, or wraps an error that nobody wrote a message for: one that Python or NumPy raised.
 
-Reading takes memory in proportion to the file's bytes. A call takes as much as the limits of `reading/limits.py` say;
+Reading takes memory in proportion to the file's bytes. A call takes as much as the limits of `decoding/limits.py` say;
 they are lowered here, so that what reaches them is small, and ends soon.
 """
 
@@ -27,7 +27,8 @@ import onnx
 import minitorch as mt
 from minitorch.errors import MinitorchError, OnnxError, TranslationError
 from minitorch.interpreters import observing
-from minitorch_onnx.reading import building, limits, running
+from minitorch_onnx.reading import building, running
+from minitorch_onnx.reading.decoding import limits
 from minitorch_onnx.reading.rows import control
 
 from ..files import Files, Watch, put

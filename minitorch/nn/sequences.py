@@ -3,7 +3,7 @@
     layer 0   forward  ──► h [T, N, H] ┐
               backward ──► h [T, N, H] ┴ cat ──dropout──► layer 1 ...     each direction is one `recurrence.scan`
 
-The subclasses multiply: `minitorch.nn.recurrent` by parameters, `minitorch.quantization.recurrent` by integers.
+The subclasses multiply: `minitorch.nn.recurrent` by parameters, `minitorch.quantization` by integers.
 """
 
 from __future__ import annotations

@@ -29,10 +29,10 @@ from minitorch.graph.build import literal
 from minitorch.modes.tracing.options import Options
 from minitorch.modes.tracing.program import Program
 from minitorch.passes import constant_folding
-from minitorch_checking.difference import are_equal, ulps
-from minitorch_checking.noise import move
 from minitorch_checking.reproducer import reproduce
-from minitorch_checking.rounding import Excess, judge
+from minitorch_checking.rounding_errors.difference import are_equal, ulps
+from minitorch_checking.rounding_errors.noise import move
+from minitorch_checking.rounding_errors.stochastic import Excess, judge
 from minitorch_checking.shadow import Report, Shadow
 from tests.support import graphs as random_graphs
 

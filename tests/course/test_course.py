@@ -22,7 +22,8 @@ from matplotlib.image import imread
 from nbclient import NotebookClient
 
 from minitorch import course
-from minitorch_course import predicting, pytorch, recording
+from minitorch_course import predicting
+from minitorch_course.libraries import pytorch, recording
 from minitorch_course.stopwatch import Comparison, Times
 from tests.recorded_functions import called, read
 from tools.operators import COMMAND, KINDS
@@ -240,7 +241,10 @@ def test_what_pytorch_does_is_shown(monkeypatch: pytest.MonkeyPatch, capfd: pyte
     monkeypatch.setattr(pytorch, "import_module", lambda name: pytorch)
     assert course.with_torch(doubles) == 2.0
     out, err = capfd.readouterr()
-    assert out == "── run here, torch 0.0 ──\ntorch minitorch_course.pytorch\nUserWarning: mind the gap\n" and not err
+    assert (
+        out == "── run here, torch 0.0 ──\ntorch minitorch_course.libraries.pytorch\nUserWarning: mind the gap\n"
+        and not err
+    )
     assert recording.RAN["doubles"][1] == 2.0
 
 

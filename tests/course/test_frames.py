@@ -11,7 +11,7 @@ import pytest
 import minitorch as mt
 from minitorch import course
 from minitorch.compiler.scheduling.rewrites import distribute, lift, reorder, split
-from minitorch_course.frames import Frames
+from minitorch_course.animations.frames import Frames
 from tools.clone import ROOT
 
 SIZE = 8

@@ -12,13 +12,14 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch import course
 from minitorch.compiler.fusion import FUSIONS
-from minitorch_course import experiment, panels
-from minitorch_course.experiment import Controls, Experiment, Subject
-from minitorch_course.views import VIEWS
+from minitorch_course.panels import experiment
+from minitorch_course.panels import panel as panels
+from minitorch_course.panels.experiment import Controls, Experiment, Subject
+from minitorch_course.panels.views import VIEWS
 
 pytest.importorskip("ipywidgets", reason="panels are made of ipywidgets, of the extra 'course'")
 
-from minitorch_course.panel_widget import Live, size_of
+from minitorch_course.panels.panel_widget import Live, size_of
 from tools.clone import NOTEBOOKS
 
 
@@ -174,7 +175,7 @@ def test_a_panel_has_the_groups_that_it_is_given() -> None:
 
 def test_many_changes_lead_to_one_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while an experiment runs: what has been clicked until it ends is tried once."""
-    monkeypatch.setattr("minitorch.course.panel_widget.WAIT", 0.05)
+    monkeypatch.setattr("minitorch.course.panels.panel_widget.WAIT", 0.05)
 
     async def click() -> tuple[int, int, str]:
         live = Live(softmax_panel())

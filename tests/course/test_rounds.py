@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from minitorch import course
+from minitorch_course.animations.simulating import Send
 from minitorch_course.blanks.devices import reduce_scatter
-from minitorch_course.simulating import Send
 
 
 def ring(devices: int) -> list[list[Send]]:

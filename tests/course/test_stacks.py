@@ -14,10 +14,11 @@ import pytest
 
 import minitorch as mt
 from minitorch import course
-from minitorch_course import aligning, pytorch
-from minitorch_course.programs import FUNCTIONS, PROGRAMS, STACKS, ours, with_jax
-from minitorch_course.recording import record
-from minitorch_course.stacks import Row, as_data
+from minitorch_course import aligning
+from minitorch_course.libraries import pytorch
+from minitorch_course.libraries.programs import FUNCTIONS, PROGRAMS, STACKS, ours, with_jax
+from minitorch_course.libraries.recording import record
+from minitorch_course.libraries.stacks import Row, as_data
 from tools.stacks import COMMAND
 
 FEW = [each for each in PROGRAMS.values() if "batch 1" in each.name or each.shapes == ((1000,),)]

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from minitorch_course.pytorch import RECORD
+from minitorch_course.libraries.pytorch import RECORD
 from tests.recorded_functions import recorded, write
 
 COMMAND = "python -m tests.course.test_torch_recorded"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch import course
-from minitorch_course.programs import FUNCTIONS, PROGRAMS, installed, ours, with_torch
+from minitorch_course.libraries.programs import FUNCTIONS, PROGRAMS, installed, ours, with_torch
 
 pytest.importorskip("torch")
 EAGER = [each for each in PROGRAMS.values() if "batch 64" not in each.name]

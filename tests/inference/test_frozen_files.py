@@ -22,7 +22,7 @@ import minitorch as mt
 from minitorch import nn
 from minitorch.errors import ArgumentError, FeedError, FrozenError, MinitorchError, ShapeError, TracingError
 from minitorch_checkpoints import safetensors
-from minitorch_inference import programs
+from minitorch_inference.files import programs
 
 
 def model() -> nn.Module:

@@ -28,11 +28,11 @@ from minitorch.passes import (
     Stage,
     run_pipeline,
 )
-from minitorch_inspect import explorer, folding
-from minitorch_inspect.explorer import MARK, STATIC, payload
-from minitorch_inspect.journey import journey
-from minitorch_inspect.places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
-from minitorch_inspect.subjects import setting_of
+from minitorch_inspect.drawings.subjects import setting_of
+from minitorch_inspect.exploring import boxes, explorer
+from minitorch_inspect.exploring.explorer import MARK, STATIC, payload
+from minitorch_inspect.exploring.journey import journey
+from minitorch_inspect.exploring.places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
 from tests.passes.test_passes import rounds
 from tests.support.graphs import arrays_for, evaluate_graph, graphs, same_bits
 
@@ -366,8 +366,8 @@ def test_every_place_lies_in_one_box_and_no_box_is_too_full(large):
     assert sorted(inner) == list(range(1, len(large["groups"])))
     for number, group in enumerate(large["groups"]):
         assert all(large["groups"][item["group"]]["parent"] == number for item in group["items"] if "group" in item)
-        assert len(group["items"]) <= folding.MOST_MEMBERS + 2 * folding.MOST_PORTS
-        assert group["size"][0] < folding.WIDE + 100
+        assert len(group["items"]) <= boxes.MOST_MEMBERS + 2 * boxes.MOST_PORTS
+        assert group["size"][0] < boxes.WIDE + 100
     test_boxes_do_not_overlap(large)
 
 

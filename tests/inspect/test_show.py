@@ -21,11 +21,11 @@ from minitorch import nn
 from minitorch.drawable import Drawable, Explorable
 from minitorch.graph import Graph
 from minitorch.primitives import PRIMITIVES
-from minitorch_inspect import layout
 from minitorch_inspect.colours import FAMILIES, KERNELS, ROLES
-from minitorch_inspect.drawing import INSIDE, MEMORY, Drawing
+from minitorch_inspect.drawings.drawing import INSIDE, MEMORY, Drawing
+from minitorch_inspect.drawings.summary import MOST_GROUPS
+from minitorch_inspect.painting import layout
 from minitorch_inspect.picture import NOTEBOOK_WIDTH, Picture
-from minitorch_inspect.summary import MOST_GROUPS
 
 SVG = "{http://www.w3.org/2000/svg}"
 

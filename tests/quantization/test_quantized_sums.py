@@ -12,7 +12,7 @@ from minitorch import primitives as P
 from minitorch import quantization as q
 from minitorch.errors import QuantizationError
 from minitorch_quantization.finding import find_operations
-from minitorch_quantization.operations import QuantizedOperation
+from minitorch_quantization.modules.operations import QuantizedOperation
 
 nn, F = mt.nn, mt.nn.functional
 

@@ -19,14 +19,15 @@ from minitorch.dtypes import DType
 from minitorch.errors import TranslationError
 
 from ..common import TYPES, newest_opset, package
-from . import attributes, functions, versions
-from .external import Files
-from .limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse
+from . import functions, versions
+from .decoding import attributes
+from .decoding.external import Files
+from .decoding.limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse
+from .decoding.tensors import array_of
 from .program import Declared, Program, Row, Step, places_of
 from .rows import ROWS
 from .running import Call, Value
 from .running import run as run_program
-from .tensors import array_of
 
 Array = np.ndarray[Any, Any]
 Scopes = tuple[set[str], ...]  # the names of the graph around a body, of the graph around that, ...

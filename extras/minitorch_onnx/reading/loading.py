@@ -9,9 +9,9 @@ from typing import Any
 from minitorch_checkpoints import opening
 
 from ..common import package
-from . import wire
 from .building import Builder
-from .limits import MOST_BYTES, refuse
+from .decoding import wire
+from .decoding.limits import MOST_BYTES, refuse
 from .module import OnnxModule
 
 

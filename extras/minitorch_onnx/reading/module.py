@@ -19,8 +19,8 @@ from minitorch.sizes import hint_of
 from minitorch.tensor import Tensor
 
 from ..common import BUFFERS, PARAMETERS
-from . import limits
 from .bounded import bounded
+from .decoding import limits
 from .layers import layers_of
 from .program import Declared, Program, places_of
 from .running import MOST_KNOWN, Run, Value, run

@@ -23,8 +23,8 @@ from minitorch.nn.parameter import Parameter
 from minitorch.sizes import hint_of, is_symbolic
 from minitorch.tensor import Tensor
 
+from .decoding.limits import MOST_STEPS, check_numbers, refuse
 from .lengths import SHAPED, computed, of_shape, sized
-from .limits import MOST_STEPS, check_numbers, refuse
 from .program import Program, Row, Step
 
 Array = np.ndarray[Any, Any]

@@ -21,14 +21,14 @@ from minitorch.primitives import expand
 from minitorch.sizes import is_symbolic
 
 from ..common import BUFFERS, NUMBERS, PARAMETERS, package
-from . import activations, attention, choices, elementwise, movement, operators, recurrent, sums
+from . import attention, elementwise, movement, operators, recurrent, sums
 from .building import Building, Row
 from .files import SMALL
 from .repeated import broadcast_to, not_repeated
 
 Array = np.ndarray[Any, Any]
 
-TABLES = (elementwise, movement, sums, operators, activations, attention, choices, recurrent)
+TABLES = (elementwise, movement, sums, operators, attention, recurrent)
 ROWS: dict[str, Row] = {name: row for table in TABLES for name, row in table.ROWS.items()}
 
 

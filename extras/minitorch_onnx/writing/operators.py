@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -159,18 +160,55 @@ def _quantized(kind: str) -> Row:
     return row
 
 
+def _clip(b: Building, node: Node, operands: list[str]) -> str:
+    """`Clip` with both bounds: without one, ONNX takes the largest finite number in place of infinity."""
+    wide = b.computed("Clip", node.dtype)
+    bounds = [b.scalar(node.params[name], wide) for name in ("low", "high")]
+    return b.cast(b.op("Clip", b.cast(operands[0], node.dtype, wide), *bounds), wide, node.dtype)
+
+
+def _elu(b: Building, node: Node, operands: list[str]) -> str:
+    alpha, gamma = node.params["alpha"], node.params["gamma"]
+    if gamma == 1:
+        return b.apply("Elu", node.dtype, *operands, alpha=alpha)
+    return b.apply("Selu", node.dtype, *operands, alpha=alpha, gamma=gamma)
+
+
+def _composed(kind: str, since: int, compose: Callable[..., Term]) -> Row:
+    """An operator, and before the version that has it, its definition."""
+
+    def row(b: Building, node: Node, operands: list[str]) -> str:
+        return b.apply(kind, node.dtype, *operands) if b.opset >= since else in_type(compose)(b, node, operands)
+
+    return row
+
+
+def _leaky_relu(b: Building, node: Node, operands: list[str]) -> str:
+    return b.apply("LeakyRelu", node.dtype, *operands, alpha=node.params["slope"])
+
+
+def _hard_gate(x: Term) -> Term:
+    return x.HardSigmoid(alpha=1 / 6, beta=0.5)
+
+
 ROWS: dict[str, Row] = {
     "avg_pool": _avg_pool,
     "batch_norm": _batch_norm,
+    "clip": _clip,
     "conv": _conv,
     "dequantize": _quantized("DequantizeLinear"),
+    "elu": _elu,
     "gelu": _gelu,
     "gemm": _gemm,
     "group_norm": _group_norm,
+    "hardsigmoid": in_type(_hard_gate),
+    "hardswish": _composed("HardSwish", 14, lambda x: x * _hard_gate(x)),
     "layer_norm": _normalized("LayerNormalization", 17),
+    "leaky_relu": _leaky_relu,
     "log_softmax": _along("LogSoftmax"),
     "matmul": plain("MatMul"),
     "max_pool": _max_pool,
+    "mish": _composed("Mish", 18, lambda x: x * x.Softplus().Tanh()),
     "quantize": _quantized("QuantizeLinear"),
     "relu": plain("Relu"),
     "rms_norm": _normalized("RMSNormalization", 23),
@@ -178,4 +216,6 @@ ROWS: dict[str, Row] = {
     "signbit": _signbit,
     "silu": in_type(lambda x: x * x.Sigmoid()),  # Swish, of opset 24, has no kernel in ONNX Runtime 1.32
     "softmax": _along("Softmax"),
+    "softplus": plain("Softplus"),
+    "softsign": plain("Softsign"),
 }

@@ -1,4 +1,4 @@
-"""The rows of reductions, scans, sorting, matrix products and indexing."""
+"""The rows of reductions, scans, sorting, matrix products and indexing, as primitives and as operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minitorch.ir import Node
 from minitorch.primitives.reductions import lowest
 from minitorch.sizes import is_symbolic
 
-from .building import Building, Row
+from .building import Building, Row, plain
 
 
 def _reduction(kind: str, axes_from: int) -> Row:
@@ -160,16 +160,52 @@ def _scatter_add(b: Building, node: Node, operands: list[str]) -> str:
     return b.cast(found, wide, dtype)
 
 
+def _reduce_min(b: Building, node: Node, operands: list[str]) -> str:
+    return reduced(b, "ReduceMin", node.dtype, operands[0], node.params["dims"])
+
+
+def _mean(b: Building, node: Node, operands: list[str]) -> str:
+    keepdims = int(node.params["keepdims"])
+    return reduced(b, "ReduceMean", node.dtype, operands[0], node.params["dims"], keepdims=keepdims)
+
+
+def _argmin(b: Building, node: Node, operands: list[str]) -> str:
+    dtype = node.inputs[0].dtype
+    wide = b.computed("ArgMin", dtype)
+    return b.op("ArgMin", b.cast(operands[0], dtype, wide), axis=node.params["dim"], keepdims=0)
+
+
+def _isnan(b: Building, node: Node, operands: list[str]) -> str:
+    return b.apply("IsNaN", node.inputs[0].dtype, *operands, gives=dtypes.bool_)
+
+
+def _take_along(b: Building, node: Node, operands: list[str]) -> str:
+    return b.op("GatherElements", operands[0], index_of(b, node, 1, operands[1]), axis=node.params["dim"])
+
+
+def _topk(b: Building, node: Node, operands: list[str]) -> str:
+    values, places = sorted_dimension(b, node, operands[0], node.params["k"])
+    return places if node.params["gives"] == "indices" else values
+
+
 ROWS: dict[str, Row] = {
     "argmax": _argmax,
+    "argmin": _argmin,
     "argsort": _argsort,
+    "ceil": plain("Ceil"),
     "cumprod": _cumprod,
     "cumsum": _cumsum,
     "dot": _dot,
     "gather": _gather,
+    "isnan": _isnan,
+    "mean": _mean,
+    "minimum": plain("Min"),
     "reduce_max": _reduction("ReduceMax", 18),
+    "reduce_min": _reduce_min,
     "reduce_prod": _reduction("ReduceProd", 18),
     "reduce_sum": _reduction("ReduceSum", 13),
     "scatter": _scatter,
     "scatter_add": _scatter_add,
+    "take_along": _take_along,
+    "topk": _topk,
 }

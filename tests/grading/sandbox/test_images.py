@@ -527,7 +527,7 @@ AIMS = {
     "13-quantization": ("minitorch.quantization.schemes", "choose_qparams"),
     "14-export": ("minitorch_onnx.writing.model", "model_of"),
     "15-compilers": ("minitorch.compiler.fusion.fuse", "fuse"),
-    "16-devices": ("minitorch_course.simulating", "rounds"),
+    "16-devices": ("minitorch_course.animations.simulating", "rounds"),
     "17-transformer": ("minitorch.nn.functional.attention", "scaled_dot_product_attention"),
 }
 

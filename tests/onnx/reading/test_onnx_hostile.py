@@ -11,7 +11,8 @@ from onnx import TensorProto, helper
 
 import minitorch as mt
 from minitorch.errors import MinitorchError, OnnxError, ShapeError, TranslationError
-from minitorch_onnx.reading import building, limits
+from minitorch_onnx.reading import building
+from minitorch_onnx.reading.decoding import limits
 from minitorch_onnx.reading.loading import module_of, parsed
 
 HEAD = '<ir_version: 10, opset_import: ["": 24]>\n'

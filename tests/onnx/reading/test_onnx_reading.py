@@ -14,7 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 import minitorch as mt
 from minitorch.errors import OnnxError, TranslationError
 from minitorch_onnx import backend as onnx_backend
-from minitorch_onnx.reading import running, wire
+from minitorch_onnx.reading import running
+from minitorch_onnx.reading.decoding import wire
 from minitorch_onnx.reading.loading import module_of, parsed
 from tests import onnx_nodes
 

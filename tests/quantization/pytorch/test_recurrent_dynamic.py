@@ -13,7 +13,7 @@ from minitorch import nn
 from minitorch import quantization as q
 from minitorch.dtypes import int8, uint8
 from minitorch.errors import QuantizationError, ShapeError
-from minitorch_quantization.recurrent import DynamicQuantizedCell, DynamicQuantizedRNN
+from minitorch_quantization.modules.recurrent import DynamicQuantizedCell, DynamicQuantizedRNN
 from minitorch_quantization.schemes import choose_qparams
 from tests.quantization.pytorch.recurrent_dynamic import BATCH, CASES, HIDDEN, INPUT, TIME, arguments, made
 from tests.support import records

@@ -7,7 +7,6 @@ from collections import ChainMap
 
 from ..program import Row
 from . import (
-    activations,
     control,
     elementwise,
     indexing,
@@ -21,6 +20,6 @@ from . import (
 )  # fmt: skip
 
 _TABLES = (
-    activations, control, elementwise, indexing, losses, movement, pooling, products, recurrent, reductions, resizing,
+    control, elementwise, indexing, losses, movement, pooling, products, recurrent, reductions, resizing,
 )  # fmt: skip
 ROWS: dict[str, Row] = dict(ChainMap(*[table.ROWS for table in _TABLES]))

@@ -16,8 +16,8 @@ from minitorch.functional.parts import part
 from minitorch.sizes import is_symbolic
 from minitorch.tensor import Tensor
 
+from ..decoding.limits import MOST_DIMS, refuse, shape_of
 from ..lengths import numbers
-from ..limits import MOST_DIMS, refuse, shape_of
 from ..running import Call
 
 Array = np.ndarray[Any, Any]

@@ -19,7 +19,7 @@ from minitorch.functional.parts import part
 from minitorch.interpreters import concrete, current_staging, interpreting
 from minitorch.tensor import Tensor
 
-from ..limits import MOST_STEPS, refuse
+from ..decoding.limits import MOST_STEPS, refuse
 from ..program import Row
 from ..running import Call, Empty, Value, literal
 from .checks import dimension, ints, item, whole

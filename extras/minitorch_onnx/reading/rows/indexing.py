@@ -19,7 +19,7 @@ from minitorch.functional.operands import from_array, to_dtype
 from minitorch.interpreters import concrete
 from minitorch.tensor import Tensor
 
-from ..limits import check_numbers, refuse
+from ..decoding.limits import check_numbers, refuse
 from ..program import Row
 from ..running import Call
 from .checks import check_ndim, dimension, whole

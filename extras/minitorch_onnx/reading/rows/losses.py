@@ -13,7 +13,7 @@ from minitorch.nn import functional as F
 from minitorch.tensor import Tensor
 
 from ...common import TYPES
-from ..limits import MOST_DIMS, refuse, shape_of
+from ..decoding.limits import MOST_DIMS, refuse, shape_of
 from ..program import Row
 from ..running import Call
 from .checks import check_ndim

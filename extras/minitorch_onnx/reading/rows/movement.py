@@ -21,7 +21,7 @@ from minitorch.sizes import hint_of, larger, smaller
 from minitorch.tensor import Tensor
 
 from ...common import TYPES
-from ..limits import MOST_DIMS, check_numbers, refuse, shape_of
+from ..decoding.limits import MOST_DIMS, check_numbers, refuse, shape_of
 from ..program import Row
 from ..running import Call
 from .checks import check_ndim, dimension, ints, item, padded, whole

@@ -17,7 +17,7 @@ from minitorch.nn.functional.pooling import FirstLargest, windows
 from minitorch.primitives.reductions import lowest
 from minitorch.tensor import Tensor
 
-from ..limits import MOST_DIMS, refuse
+from ..decoding.limits import MOST_DIMS, refuse
 from ..program import Row
 from ..running import Call
 from .checks import check_ndim, dimension, item, padded

@@ -15,7 +15,7 @@ from minitorch.nn import functional as F
 from minitorch.tensor import Tensor
 
 from ...common import TYPES
-from ..limits import refuse, shape_of
+from ..decoding.limits import refuse, shape_of
 from ..program import Row
 from ..running import Call
 from .checks import padded

@@ -12,7 +12,7 @@ from minitorch.functional.operands import to_dtype
 from minitorch.nn.recurrence import KINDS, Kind, State, rnn_step
 from minitorch.tensor import Tensor
 
-from ..limits import refuse
+from ..decoding.limits import refuse
 from ..program import Row
 from ..running import Call
 from .products import rounded_to_8_bits

@@ -17,7 +17,7 @@ from minitorch.functional.operands import to_dtype, widened
 from minitorch.functional.parts import part
 from minitorch.tensor import Tensor
 
-from ..limits import refuse
+from ..decoding.limits import refuse
 from ..program import Row
 from ..running import Call
 from .checks import dimension, ints, whole

@@ -16,7 +16,7 @@ from minitorch.functional.operands import from_array, to_dtype, widen
 from minitorch.functional.shaping import expand
 from minitorch.tensor import Tensor
 
-from ..limits import check_numbers, refuse, shape_of
+from ..decoding.limits import check_numbers, refuse, shape_of
 from ..program import Row
 from ..running import Call
 from .checks import dimension, ints

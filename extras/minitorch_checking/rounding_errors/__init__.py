@@ -1,0 +1,1 @@
+"""Rounding errors: how far results differ, and how far rounding alone can move them."""

@@ -1,0 +1,1 @@
+"""Animations: successive pictures of loops, a sweep and a collective operation."""

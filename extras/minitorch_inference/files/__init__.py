@@ -1,0 +1,1 @@
+"""Frozen programs in files."""

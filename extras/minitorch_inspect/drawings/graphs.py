@@ -1,0 +1,217 @@
+"""Drawings of graphs: a mark for each input, operation and output. With `kernels.py`, also of ledgers."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from minitorch.graph import Graph
+from minitorch.graph.arrays import array_text
+from minitorch.graph.cost import costs, flops, transcendentals
+from minitorch.graph.text import node_names, operand_text, ordered_params, value_text
+from minitorch.graph.values import is_splat
+from minitorch.ir import INPUT as INPUT_NODE
+from minitorch.ir import Node, Source, Spec
+from minitorch.primitives import constant
+
+from ..colours import CONSTANT, INPUT, OUTPUT, PARAMETER, Role, family_of
+from .drawing import MODULE, Arrow, Cluster, Drawing, Mark
+
+Names = Mapping[Node, str]
+Details = tuple[tuple[str, str], ...]
+
+MOST_OF_AN_ARRAY = 40  # characters of its values
+IMPLIED = ("shape", "dtype")  # parameters that the result's shape and type repeat
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The roles of a graph's inputs and outputs for its caller.
+
+    Attributes:
+        parameters: the positions of the inputs that are state.
+        results: for each output what it is, and its name; by default it is ``output``, with its number if there are
+            several.
+        scopes: the calls of modules that nodes are a part of: an id, and what was called.
+    """
+
+    parameters: frozenset[int] = frozenset()
+    results: tuple[tuple[Role, str], ...] = ()
+    scopes: Mapping[Node, tuple[str, str]] = field(default_factory=dict)
+
+    def result(self, place: int, count: int) -> tuple[Role, str]:
+        """The name of an output, of so many."""
+        if place < len(self.results):
+            return self.results[place]
+        return OUTPUT, "output" if count == 1 else f"output {place}"
+
+
+def label_of(node: Node, names: Names) -> str:
+    """A node as in the listing, without its shape and type.
+
+    Example:
+        >>> graph = Graph.parse("graph(x: f32[2]): %0 = expand(x, shape=[3,2]) %1 = mul(%0, 2.0) return %1")
+        >>> [label_of(node, node_names(graph)) for node in graph.nodes if node in node_names(graph)]
+        ['expand(x)', 'mul(%0, 2.0)']
+    """
+    if node.primitive is constant and not is_splat(node):
+        text = array_text(node.params["value"].array)
+        return text if len(text) <= MOST_OF_AN_ARRAY else f"{node.spec.size} numbers"
+    operands = [operand_text(operand, node, dict(names)).split(":")[0] for operand in node.inputs]
+    params = [
+        f"{name}={value_text(node.params[name])}"
+        for name in ordered_params(node)
+        if not (name in IMPLIED and node.params[name] == getattr(node.spec, name))
+    ]
+    return f"{node.primitive.name}({', '.join(operands + params)})"
+
+
+def described(spec: Spec) -> Details:
+    """Shape and type as text."""
+    return ("shape", str(spec.shape)), ("dtype", spec.dtype.name)
+
+
+def work(arithmetic: int, special: int, read: int, written: int) -> Details:
+    """The cost of an operation as text."""
+    found = [("FLOPs", f"{arithmetic:,}")]
+    if special:
+        found.append(("exp, log and the like", f"{special:,}"))
+    return (*found, ("bytes", f"{read:,} read, {written:,} written"))
+
+
+def code_at(source: Source | None) -> str:
+    """The text of a line of the user's program, if it can be read."""
+    return linecache.getline(source.file, source.line).strip() if source else ""
+
+
+def origin(source: Source | None, scope: str = "") -> Details:
+    """The origin of an operation, as far as it is known."""
+    line = f"{source}  {code_at(source)}".rstrip() if source else ""
+    return tuple((name, text) for name, text in (("line", line), ("module", scope)) if text)
+
+
+def operation(
+    node: Node,
+    names: Names,
+    traffic: tuple[int, int],
+    id: str,
+    scope: str = "",
+    cluster: str | None = None,
+    more: Details = (),
+) -> Mark:
+    """The mark of a node that computes; `traffic` are the bytes it reads and writes."""
+    arithmetic, special = flops(node), transcendentals(node)
+    return Mark(
+        id,
+        family_of(node.primitive.kind).name,
+        names.get(node, ""),
+        label_of(node, names),
+        str(node.spec),
+        (*described(node.spec), *work(arithmetic, special, *traffic), *origin(node.source, scope), *more),
+        cluster,
+        str(node.source or ""),
+        code_at(node.source),
+        scope,
+        arithmetic,
+        special,
+        *traffic,
+    )
+
+
+def value(role: Role, name: str, label: str, spec: Spec, id: str, source: Source | None = None) -> Mark:
+    """The mark of a value that no operation computes."""
+    details = (("kind", f"{role.name}, {role.doc}"), *described(spec), ("FLOPs", "0"), ("bytes", f"{spec.nbytes:,}"))
+    return Mark(id, role.name, name, label, str(spec), (*details, *origin(source)), source=str(source or ""))
+
+
+def given(graph: Graph, setting: Setting, names: Names, ids: Mapping[Node, str]) -> list[Mark]:
+    """The marks of a graph's inputs."""
+    marks = []
+    used = {operand for node in graph.nodes for operand in node.inputs} | set(graph.outputs)
+    for place, node in enumerate(graph.inputs):
+        if place in setting.parameters and node not in used:
+            continue  # optimised away
+        role = PARAMETER if place in setting.parameters else INPUT
+        marks.append(value(role, names[node], names[node], node.spec, ids[node], node.source))
+    return marks
+
+
+def literal(node: Node, names: Names, id: str) -> Mark:
+    """The mark of a constant."""
+    text = operand_text(node, None, dict(names)).split(":")[0] if is_splat(node) else label_of(node, names)
+    return value(CONSTANT, names.get(node, ""), text, node.spec, id, node.source)
+
+
+def results(graph: Graph, setting: Setting, ids: Mapping[Node, str]) -> tuple[list[Mark], list[Arrow]]:
+    """The marks of a graph's outputs, and the arrows to them. Outputs of one name share a mark."""
+    count = len(graph.outputs)
+    ends: dict[tuple[Role, str], dict[Node, None]] = {}
+    for place, node in enumerate(graph.outputs):
+        ends.setdefault(setting.result(place, count), {})[node] = None
+    marks, arrows = [], []
+    for number, ((role, name), nodes) in enumerate(ends.items()):
+        mark = value(role, name, name, next(iter(nodes)).spec, f"o{number}")
+        if len(nodes) > 1:
+            size = sum(node.spec.nbytes for node in nodes)
+            shapes = ", ".join(dict.fromkeys(str(node.spec) for node in nodes))
+            details = (*mark.details[:1], ("shapes", shapes), ("FLOPs", "0"), ("bytes", f"{size:,}"))
+            mark = replace(mark, caption=f"{len(nodes)} values", details=details, count=len(nodes))
+        marks.append(mark)
+        arrows += [Arrow(ids[node], mark.id) for node in nodes]
+    return marks, arrows
+
+
+def ids_of(graph: Graph, names: Names) -> dict[Node, str]:
+    """An id for every mark of a graph: inputs, named nodes, literal outputs."""
+    ids = {node: f"i{place}" for place, node in enumerate(graph.inputs)}
+    for place, node in enumerate(graph.nodes):
+        if node in names:
+            ids[node] = f"n{names[node][1:]}"
+        elif node in graph.outputs:
+            ids[node] = f"c{place}"
+    return ids
+
+
+def of_graph(graph: Graph, setting: Setting | None = None, ids: Mapping[Node, str] | None = None) -> Drawing:
+    """The drawing of a graph: each node is an operation that is run by itself.
+
+    Args:
+        setting: what its inputs and outputs are.
+        ids: an id for each input and node with a name, where several graphs are to have the same for the same node.
+
+    Example:
+        >>> drawing = of_graph(Graph.parse("graph(x: f32[2]): %0 = mul(x, 2.0) %1 = exp(%0) return %1"))
+        >>> [(mark.kind, mark.heading) for mark in drawing.marks]
+        [('input', 'x'), ('pointwise', '%0 = mul(x, 2.0)'), ('pointwise', '%1 = exp(%0)'), ('output', 'output')]
+        >>> print(drawing.marks[2].title)
+        %1 = exp(%0)
+        shape: (2,)
+        dtype: float32
+        FLOPs: 0
+        exp, log and the like: 2
+        bytes: 8 read, 8 written
+    """
+    setting = setting or Setting()
+    names = node_names(graph)
+    ids = ids_of(graph, names) | dict(ids or {})
+    marks, arrows = given(graph, setting, names, ids), []
+    counted = costs(graph)
+    for node in graph.nodes:
+        if node not in ids:
+            continue
+        if node.primitive is constant:
+            marks.append(literal(node, names, ids[node]))
+            continue
+        cluster, scope = setting.scopes.get(node, (None, ""))
+        marks.append(operation(node, names, counted[node][:2], ids[node], scope, cluster))
+        arrows += [Arrow(ids[operand], ids[node]) for operand in dict.fromkeys(node.inputs) if operand in ids]
+    ends, last = results(graph, setting, ids)
+    clusters = tuple(Cluster(id, MODULE, title) for id, title in dict.fromkeys(setting.scopes.values()))
+    return Drawing(heading(graph), (*marks, *ends), (*arrows, *last), clusters)
+
+
+def heading(graph: Graph) -> str:
+    """The title of a graph's drawing."""
+    count = sum(node.primitive not in (constant, INPUT_NODE) for node in graph.nodes)
+    return f"{graph.name}: {count} operation{'s' if count != 1 else ''}"

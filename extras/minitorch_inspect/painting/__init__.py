@@ -1,0 +1,1 @@
+"""From a drawing to outlines: positions, scenes, and the formats in which they are written."""

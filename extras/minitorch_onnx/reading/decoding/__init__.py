@@ -1,0 +1,1 @@
+"""From the bytes of a file to messages and arrays, each checked against what is there."""

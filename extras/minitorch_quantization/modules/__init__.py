@@ -1,0 +1,1 @@
+"""Modules that stand in for layers: prepared, quantised, for training, recurrent, and operations between layers."""

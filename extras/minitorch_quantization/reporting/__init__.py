@@ -1,0 +1,1 @@
+"""The report on a quantised model: its figures, tables and pictures."""
