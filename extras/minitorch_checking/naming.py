@@ -17,9 +17,9 @@ from minitorch.interpreters import Trace
 from minitorch.ir import Node, is_ours
 from minitorch.modes.guards.observed import Observed
 from minitorch.modes.objects.places import Places
+from minitorch.modes.tracing.call_staging import CallStaging
 from minitorch.modes.tracing.options import Request
 from minitorch.modes.tracing.recording import record
-from minitorch.modes.tracing.staging import CallStaging
 from minitorch.tensor import Tensor
 
 

@@ -21,6 +21,7 @@ from minitorch.errors import CommandError
 from .assertions import visible
 from .checks.score import Count
 from .checks.task import SEEDS
+from .dependencies import PACKAGE
 from .grading.incidents import Incident
 from .grading.limits import Limits
 from .grading.results import Graded
@@ -30,7 +31,6 @@ from .grading.submission.alone import processes
 from .grading.submission.preflight import DamagedError, Part, load, of_released
 from .grading.submission.run import GradingError, Setting, graded
 from .own import Checks, checks_from, sources_in
-from .parts import PACKAGE
 from .release import HANDED_OUT
 
 SHOWN = ("task", "points", "of", "reason", "parts")  # of each task, as plain data

@@ -146,7 +146,7 @@ def _sandbox() -> Iterator[Finding]:
 
 def _limits() -> Iterator[Finding]:
     """Of what keeps a submission to its limits, what this machine has."""
-    from .grading.sandbox import groups
+    from .grading.sandbox import cgroups
     from .grading.sandbox.bubblewrap import knows
     from .grading.sandbox.inside.seccomp import program
 
@@ -155,7 +155,7 @@ def _limits() -> Iterator[Finding]:
     else:
         more = "" if knows("--disable-userns") else " (bubblewrap 0.8 would deny user namespaces a second time)"
         yield Finding("system calls", "good", f"those that hide memory or make namespaces are refused{more}")
-    if groups.prepare() is not None:
+    if cgroups.prepare() is not None:
         yield Finding("control groups", "good", "the kernel counts memory and processes of each submission")
     else:
         how = "memory and processes of a submission are added up four times a second"

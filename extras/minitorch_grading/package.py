@@ -19,7 +19,7 @@ from pathlib import Path
 
 from minitorch.errors import CommandError
 
-from .parts import folders
+from .dependencies import folders
 from .release import HANDED_OUT, Released
 
 CLONE = Path(__file__).resolve().parents[2]

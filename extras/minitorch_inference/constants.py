@@ -23,9 +23,9 @@ from minitorch.modes.guards.observed import Observed
 from minitorch.modes.guards.surroundings import follows_training
 from minitorch.modes.guards.watch import Watches
 from minitorch.modes.objects.outcome import New
+from minitorch.modes.tracing.call_staging import CallStaging
 from minitorch.modes.tracing.options import Policy, Request
 from minitorch.modes.tracing.recording import Recorded
-from minitorch.modes.tracing.staging import CallStaging
 from minitorch.nn import Module
 from minitorch.tensor import Tensor, fetched
 

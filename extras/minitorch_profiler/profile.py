@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from minitorch.interpreters import block, watching
 from minitorch.tables import Table, Tabular
 
-from . import chrome, tables
+from . import chrome, texts
 from .machines import Machine, machine
 from .recorder import Recorder
 from .rows import TIMED, Row, rows
@@ -161,7 +161,7 @@ class Profile(Tabular):
 
     # Showing --------------------------------------------------------------------------------------------
 
-    def _totals(self) -> tables.Totals:
+    def _totals(self) -> texts.Totals:
         parts = {
             "kernels": self.kernels,
             "dispatch": self.dispatch,
@@ -169,7 +169,7 @@ class Profile(Tabular):
             "compiling": self.compiling,
             "outside": self.outside,
         }
-        return tables.Totals(
+        return texts.Totals(
             self.total,
             parts,
             self.calls,
@@ -188,18 +188,18 @@ class Profile(Tabular):
             limit: the most rows.
             roofs: the machine; by default this one, which is measured if it has not been.
         """
-        return "\n".join(map(str, tables.parts(self.rows(by), self._totals(), by, limit, roofs or machine())))
+        return "\n".join(map(str, texts.parts(self.rows(by), self._totals(), by, limit, roofs or machine())))
 
     def compare(self, other: Profile, by: str = "operation") -> str:
         """A table of this profile beside another one of the same program, row by row and in total."""
-        return tables.comparison((self.rows(by), other.rows(by)), (self._totals(), other._totals()), by)
+        return texts.comparison((self.rows(by), other.rows(by)), (self._totals(), other._totals()), by)
 
     def chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write a timeline that https://ui.perfetto.dev and ``chrome://tracing`` open."""
         chrome.write(self.recorder, self.live, path)
 
     def _parts(self) -> Iterator[Table | str]:
-        return tables.parts(self.rows(), self._totals(), "operation", LIMIT, machine())
+        return texts.parts(self.rows(), self._totals(), "operation", LIMIT, machine())
 
 
 @block

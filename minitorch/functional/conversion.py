@@ -19,8 +19,8 @@ from ..errors import DTypeError, ShapeError, ShardingError, TracingError, compos
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
 from ..tensor import Remote, Tensor, fetched, note_write, readable
-from .layout import array_text, html_table, with_suffixes
 from .parts import unbind
+from .printing import array_text, html_table, with_suffixes
 
 Array = np.ndarray[Any, Any]
 

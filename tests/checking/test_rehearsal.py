@@ -14,7 +14,7 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.errors import MismatchError
 from minitorch.interpreters import Handle, Staging, binding
-from minitorch.modes.tracing.staging import CallStaging
+from minitorch.modes.tracing.call_staging import CallStaging
 
 Call = Callable[[], Any]
 

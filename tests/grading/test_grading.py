@@ -414,7 +414,7 @@ def test_a_change_of_what_decides_on_points_is_graded_again(tmp_path: Path, monk
     shutil.copytree(keys.ROOM, room, ignore=shutil.ignore_patterns("grading", "__pycache__"))
     monkeypatch.setattr(keys, "ROOM", room)
     before = keys.judging.__wrapped__()
-    for name in ("harness/graph.py", "harness/needs.py", "checks/graph.py", "parts.py", "withheld.py"):
+    for name in ("harness/graph.py", "harness/needs.py", "checks/graph.py", "dependencies.py", "withheld.py"):
         content = (room / name).read_bytes()
         (room / name).write_bytes(content + b"\n")
         assert keys.judging.__wrapped__() != before, name

@@ -30,9 +30,9 @@ from minitorch.passes import (
 )
 from minitorch_inspect.drawings.subjects import setting_of
 from minitorch_inspect.exploring import boxes, explorer
+from minitorch_inspect.exploring.correspondence import ADDED, REMOVED, REWRITTEN, Snapshot, follow
 from minitorch_inspect.exploring.explorer import MARK, STATIC, payload
 from minitorch_inspect.exploring.journey import journey
-from minitorch_inspect.exploring.places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
 from tests.passes.test_passes import rounds
 from tests.support.graphs import arrays_for, evaluate_graph, graphs, same_bits
 

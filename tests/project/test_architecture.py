@@ -143,8 +143,26 @@ def test_tests_lie_in_folders_named_after_what_they_test() -> None:
     assert packages <= folders <= packages | others | {room[0] for room in ROOMS}
 
 
-def test_a_folder_of_the_compiler_has_at_most_a_dozen_files() -> None:
-    assert max(Counter(path.parent for path in (PACKAGE / "compiler").rglob("*.py")).values()) <= 12
+# Rooms of more than a dozen files, and of how many. This list may only shrink: one file for each exercise or notebook
+# stays; what is else in such a room belongs together by ideas that have names.
+LARGE = {
+    "extras/minitorch_course/blanks": 15,
+    "extras/minitorch_grading": 14,
+    "extras/minitorch_grading/checks": 25,
+    "extras/minitorch_grading/grading/course": 23,
+    "extras/minitorch_grading/harness": 25,
+    "minitorch": 13,
+    "minitorch/functional": 40,
+    "minitorch/nn": 13,
+    "minitorch/passes": 15,
+    "tests/grading/wrong_solutions": 20,
+}
+
+
+def test_a_room_has_at_most_a_dozen_files() -> None:
+    counts = Counter(str(path.parent.relative_to(ROOT)) for path in [*FILES, *ROOT.glob("tests/**/*.py")])
+    assert not {room: count for room, count in counts.items() if count > LARGE.get(room, 12)}
+    assert all(counts[room] > 12 for room in LARGE), "no room stays in this list that is small"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -21,7 +21,7 @@ from pygments.token import Comment, Name, Number, String, Text
 
 from minitorch.errors import CommandError
 
-from ..parts import place_of, sources
+from ..dependencies import place_of, sources
 from .course.folders import Course, Submission, read_exercise, submissions
 from .course.names import visible
 from .course.private import replace as write_file

@@ -23,8 +23,8 @@ from ..painting.layout import SHAPES, Box, Curve, Positions, shortened, size_of
 from ..painting.scene import outlines
 from ..painting.svg import number
 from .boxes import Group, box_mark, flat, folded, key_of, laid_out, marks_inside, port_id
+from .correspondence import ADDED, CHANGES, REMOVED, REWRITTEN
 from .journey import Stop, journey, union
-from .places import ADDED, CHANGES, REMOVED, REWRITTEN
 
 STATIC = Path(__file__).parents[1] / "static"
 EDGE = 16.0  # around the drawing

@@ -14,7 +14,7 @@ from minitorch.graph.cost import in_units
 from minitorch.modes.ways_in.jit import jit
 from minitorch_profiler import Machine, machine, profile
 from minitorch_profiler.rows import Row
-from minitorch_profiler.tables import shares
+from minitorch_profiler.texts import shares
 
 from .. import colours
 from .plot import Plot, bar, duration, footnote, jitted, place, plain_ticks, short, tidy, write

@@ -11,7 +11,7 @@ import numpy as np
 from minitorch.errors import TranslationError
 from minitorch.graph import Graph
 from minitorch.ir import Node, Primitive, Source, Spec
-from minitorch.modes.tracing.staging import CallStaging
+from minitorch.modes.tracing.call_staging import CallStaging
 from minitorch.sizes import Guard, Guards, is_symbolic
 from minitorch_operators import size
 

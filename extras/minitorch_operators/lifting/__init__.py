@@ -27,7 +27,7 @@ from minitorch.passes.dead_code import DEAD_CODE
 from minitorch.passes.pipeline import Pass
 from minitorch.sizes import UndecidedError
 
-from . import activations, attention, choices, groups, pointwise, products, sliding
+from . import activations, attention, choices, group_norm, pointwise, products, sliding
 from .matching import Found
 
 Rule = Callable[[Node, set[Node]], Found]
@@ -71,7 +71,7 @@ RULES: tuple[Rule, ...] = (
     choices.unchecked,
     choices.take_along,
     choices.topk,
-    groups.group_norm,
+    group_norm.group_norm,
 )
 
 

@@ -27,7 +27,7 @@ from minitorch.passes.movement import MOVEMENT
 from minitorch.passes.pipeline import Pass
 
 from .matching import Found, before_expand, either, is_number, operands
-from .steps import Step, steps_of
+from .recurrent_steps import Step, steps_of
 
 
 @dataclass(frozen=True)

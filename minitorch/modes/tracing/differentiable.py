@@ -15,9 +15,9 @@ from ...interpreters import Callback, concrete, current_staging, is_grad_enabled
 from ...ir import INPUT, Node, Spec, user_source
 from ...primitives import constant, reshape
 from ...tensor import Remote, Tensor
+from .call_staging import CallStaging
 from .effects import Effects
 from .program import Callbacks, Program, replay
-from .staging import CallStaging
 
 if TYPE_CHECKING:
     from .options import Options

@@ -17,9 +17,9 @@ from ..guards.observed import Observed
 
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own
+    from .call_staging import CallStaging
     from .program import Program
     from .recording import Recorded
-    from .staging import CallStaging
     from .traced import Traced
 
 

@@ -18,8 +18,8 @@ from ..guards.observed import Observed
 from ..objects.assigned import Assigned
 from ..objects.outcome import Argument, Held, New, Outcome, Output, contents, outcome_of
 from ..objects.places import Change, Places
+from .call_staging import CallStaging
 from .effects import Effects, Where
-from .staging import CallStaging
 
 if TYPE_CHECKING:
     from .differentiable import Backward

@@ -24,12 +24,12 @@ from ..guards.observed import Observed
 from ..guards.watch import Watch
 from ..objects.outcome import Argument, Outcome
 from ..objects.places import Places
+from .call_staging import CallStaging
 from .effects import Effects
 from .explain import SignatureReport
 from .options import Options, Request
 from .program import Callbacks, Program
 from .recording import Recorded, record
-from .staging import CallStaging
 from .traced import TakingTurns, Traced
 
 

@@ -19,11 +19,11 @@ from ..guards.observed import Observed
 from ..guards.signature import Given
 from ..guards.watch import Watch
 from ..objects.outcome import Argument, Held, New, Output
+from .call_staging import CallStaging
 from .effects import tensor_at
 from .explain import SignatureReport
 from .program import Callbacks, Program, are_apart, grad_of, replay
 from .recording import Recorded, kind_of, kind_text
-from .staging import CallStaging
 
 if TYPE_CHECKING:
     from .differentiable import Differentiable

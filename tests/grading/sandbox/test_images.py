@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from minitorch_grading import parts
+from minitorch_grading import dependencies
 from minitorch_grading.checks import EXERCISES, TASKS
 from minitorch_grading.grading.sandbox import shown
 from minitorch_grading.grading.sandbox.image import Contents, contents, image
@@ -91,11 +91,11 @@ def test_an_image_has_asks_and_no_judge(name: str) -> None:
 @every
 def test_what_is_withheld_is_neither_source_nor_code_in_an_image(name: str) -> None:
     files = opened(name)
-    for module, names in parts.withheld_names(contents_of(name).needs).items():
-        tree = parts.modules()[module]
-        place = parts.place_of(tree).as_posix()
+    for module, names in dependencies.withheld_names(contents_of(name).needs).items():
+        tree = dependencies.modules()[module]
+        place = dependencies.place_of(tree).as_posix()
         for each in names:
-            found = parts.definition(ast.parse(tree.read_text()), each)
+            found = dependencies.definition(ast.parse(tree.read_text()), each)
             assert found is not None
             body = "\n".join(tree.read_text().splitlines()[found.body[0].lineno : found.end_lineno])
             source = files[place].decode()
@@ -119,13 +119,13 @@ def test_no_path_of_this_machine_is_in_an_image(name: str) -> None:
 def test_an_exercise_says_what_it_needs_by_names_that_are_there() -> None:
     for needs in (Needs(engine=("grahp",)), Needs(without=("graph.build.topological_odrer",))):
         with pytest.raises(ValueError, match=r"minitorch\.\S+ is no module of the package"):
-            parts.kept(needs)
+            dependencies.kept(needs)
 
 
 def test_an_exercise_that_declares_nothing_has_the_whole_engine() -> None:
-    engine = {name for name in parts.modules() if not name.startswith("minitorch_grading")}
-    assert parts.kept(Needs()) == engine
-    assert parts.kept(Needs(without=("passes",))) == {
+    engine = {name for name in dependencies.modules() if not name.startswith("minitorch_grading")}
+    assert dependencies.kept(Needs()) == engine
+    assert dependencies.kept(Needs(without=("passes",))) == {
         name for name in engine if not name.startswith("minitorch.passes")
     }
 

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ...parts import digest_of, sources
+from ...dependencies import digest_of, sources
 from ..sandbox import bubblewrap as sandbox
 from ..submission.worker import Job, Worker
 

@@ -24,7 +24,7 @@ from ..incidents import Incident
 from ..limits import Limits
 from ..results import Graded, Result
 from ..sandbox import bubblewrap as sandbox
-from ..sandbox import groups
+from ..sandbox import cgroups
 from ..submission.judging import JUDGE_SECONDS
 from ..submission.preflight import DamagedError, Part, released
 from ..submission.run import GradingError, task_of, with_tests
@@ -73,7 +73,7 @@ def grade(
     """
     if safe and not scheduler:  # or the sandbox is where the workers are, and they have no course
         check_safety(course)
-        groups.prepare()
+        cgroups.prepare()
     rules = Rules.of(course.root)
     found, strays = submissions(course, only)
     releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from ...parts import digest_of, sources
+from ...dependencies import digest_of, sources
 from ..limits import Limits
 from ..submission.preflight import Files, Part
 
 ROOM = Path(__file__).resolve().parents[2]
-JUDGING = ("harness", "checks", "parts.py", "withheld.py")
+JUDGING = ("harness", "checks", "dependencies.py", "withheld.py")
 """What of the classroom decides on points: how tasks are run and judged, and what of the engine is there meanwhile."""
 
 

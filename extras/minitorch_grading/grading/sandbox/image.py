@@ -24,9 +24,9 @@ from operator import or_
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from ...dependencies import NAME, PACKAGE, definition, kept, modules, place_of, withheld_names
 from ...harness.needs import Needs
 from ...own import PACKAGED, Checks
-from ...parts import NAME, PACKAGE, definition, kept, modules, place_of, withheld_names
 
 INSIDE = Path(__file__).resolve().with_name("inside")
 PROGRAMS = "grading_sandbox"  # the package of the programs in `inside`, as it is called there

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..incidents import Incident
 from . import usage
-from .groups import Group, group_for
+from .cgroups import Group, group_for
 from .inside.first import INTERRUPT, STARTED
 from .receiver import Receiver
 from .server import ForkServer, StartError
