@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from minitorch_grading.grading.course.folders import Course
-from minitorch_grading.grading.course.grade import grade, read_release
-from minitorch_grading.grading.course.gradebook import Book
-from minitorch_grading.grading.course.ledger import Cells, Ledger
+from minitorch_grading.grading.course.gradebook.gradebook import Book
+from minitorch_grading.grading.course.gradebook.ledger import Cells, Ledger
+from minitorch_grading.grading.course.running.grade import grade, read_release
 from minitorch_grading.grading.limits import Limits
 from minitorch_grading.grading.submission.preflight import EXAMPLE
 from tools.clone import RELEASED, SOLUTIONS

@@ -166,11 +166,11 @@ def cluster(folder: Path) -> Iterator[str]:
 
 PARTS = {
     "importing modules": ("<frozen importlib._bootstrap>", "_find_and_load"),
-    "trying the sandbox": ("grading/course/grade.py", "check_safety"),
+    "trying the sandbox": ("grading/course/running/grade.py", "check_safety"),
     "finding the folders": ("grading/course/folders.py", "submissions"),
-    "reading the notebooks": ("grading/course/plan.py", "looked_at"),
-    "reading journal, gradebook and history": ("grading/course/recorder.py", "__init__"),
-    "comparing them": ("grading/course/keeper.py", "known"),
+    "reading the notebooks": ("grading/course/running/plan.py", "looked_at"),
+    "reading journal, gradebook and history": ("grading/course/gradebook/recorder.py", "__init__"),
+    "comparing them": ("grading/course/running/keeper.py", "known"),
 }
 """The functions that a rerun consists of. None of them is called by another."""
 

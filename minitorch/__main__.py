@@ -381,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        said = load("minitorch_grading.grading.course.trouble").said
+        said = load("minitorch_grading.grading.course.gradebook.trouble").said
         print(f"minitorch {options.command}: {said(error)}", file=sys.stderr)
         return 2
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from minitorch_grading.checks import EXERCISES as TASKS_OF
 from minitorch_grading.checks import TASKS
-from minitorch_grading.grading.course.ledger import Ledger
+from minitorch_grading.grading.course.gradebook.ledger import Ledger
 from tests.grading import classes
 from tests.grading.collecting import downloads
 from tests.grading.course.test_cluster import Cluster

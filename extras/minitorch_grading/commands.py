@@ -28,8 +28,8 @@ def check(options: Namespace) -> int:
 
 def release(options: Namespace) -> int:
     """``minitorch release``: exercises made of solutions, and packed; with ``--check``, only looked at."""
-    from . import package
-    from . import release as releasing
+    from .handing_out import package
+    from .handing_out import release as releasing
 
     folder = Path(options.to)
     released = list(releasing.release(Path(options.source), options.names))
@@ -48,7 +48,7 @@ def release(options: Namespace) -> int:
 
 def new_exercise(options: Namespace) -> int:
     """``minitorch new-exercise``: an exercise that works, to be made into another one."""
-    from .new_exercise import new_exercise as make
+    from .handing_out.new_exercise import new_exercise as make
 
     for path in make(options.exercise, Path(options.source), Path(options.wrong)):
         print(path)
@@ -106,9 +106,9 @@ def pairs(texts: list[str]) -> dict[str, str]:
 def grade(options: Namespace) -> int:
     """``minitorch grade``: a class is graded; the status is 1 if the grader itself failed on a submission."""
     from .grading.course.folders import Course
-    from .grading.course.grade import grade as grade_course
-    from .grading.course.progress import Progress
-    from .grading.course.trouble import said
+    from .grading.course.gradebook.trouble import said
+    from .grading.course.running.grade import grade as grade_course
+    from .grading.course.running.progress import Progress
     from .grading.limits import MIB, Limits
 
     submitted = Path(options.submitted)

@@ -18,8 +18,8 @@ from types import ModuleType
 from minitorch.errors import CommandError
 
 from .checks import TASKS, Task
+from .handing_out.release import OWN
 from .harness import call_with_arguments
-from .release import OWN
 
 CHECKS, HARNESS = (name.removesuffix(".py") for name in OWN)
 

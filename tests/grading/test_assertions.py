@@ -10,7 +10,7 @@ import pytest
 
 from minitorch.__main__ import main
 from minitorch_grading.assertions import credit, why_not
-from minitorch_grading.release import release, write
+from minitorch_grading.handing_out.release import release, write
 from tests.grading.classes import added, grade, hand_in, kinds, known, needs_bubblewrap, notebook
 
 pytest.importorskip("nbgrader", reason="the gradebook is nbgrader's")

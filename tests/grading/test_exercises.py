@@ -13,10 +13,10 @@ import pytest
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
-from minitorch_grading import release
 from minitorch_grading.check import check_notebook, table
 from minitorch_grading.checks import EXERCISES, TASKS
 from minitorch_grading.checks.score import MIME
+from minitorch_grading.handing_out import release
 from tests.notebook_runs import environment, execute
 from tools.clone import RELEASED, SOLUTIONS
 

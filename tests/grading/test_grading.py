@@ -24,19 +24,19 @@ from hypothesis import given, settings, strategies
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
-from minitorch_grading.grading.course import grade as courses
-from minitorch_grading.grading.course import keys, local
 from minitorch_grading.grading.course.config import FOLDERS, configure, lets_code_run
 from minitorch_grading.grading.course.folders import Course, Stray, Submission, submissions
-from minitorch_grading.grading.course.gradebook import Book
+from minitorch_grading.grading.course.gradebook.gradebook import Book
+from minitorch_grading.grading.course.gradebook.ledger import Ledger
+from minitorch_grading.grading.course.gradebook.recorder import Recorder
 from minitorch_grading.grading.course.handed_in import handed_in, parsed
-from minitorch_grading.grading.course.journal import Entry, Journal
-from minitorch_grading.grading.course.keys import conditions_of, work_of
-from minitorch_grading.grading.course.ledger import Ledger
+from minitorch_grading.grading.course.journal.journal import Entry, Journal
 from minitorch_grading.grading.course.private import replace, tighten
-from minitorch_grading.grading.course.progress import Progress
-from minitorch_grading.grading.course.recorder import Recorder
 from minitorch_grading.grading.course.report import Report
+from minitorch_grading.grading.course.running import grade as courses
+from minitorch_grading.grading.course.running import keys, local
+from minitorch_grading.grading.course.running.keys import conditions_of, work_of
+from minitorch_grading.grading.course.running.progress import Progress
 from minitorch_grading.grading.incidents import KINDS, Incident
 from minitorch_grading.grading.limits import Limits
 from minitorch_grading.grading.results import Graded, Result

@@ -13,7 +13,7 @@ import pytest
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
-from minitorch_grading import package, release
+from minitorch_grading.handing_out import package, release
 from tools.clone import SOLUTIONS
 
 pytest.importorskip("nbgrader", reason="releasing needs the course extra")

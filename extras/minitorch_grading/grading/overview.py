@@ -17,11 +17,11 @@ from minitorch.errors import CommandError
 
 from .course.bests import Best, bests_of
 from .course.folders import Course, Submission, chosen
-from .course.history import PERSON, Event, History, now
-from .course.journal import Journal
-from .course.ledger import Cells, Ledger
+from .course.gradebook.ledger import Cells, Ledger
+from .course.gradebook.recorder import noticed
+from .course.journal.history import PERSON, Event, History, now
+from .course.journal.journal import Journal
 from .course.names import visible
-from .course.recorder import noticed
 from .course.report import Row
 from .enrolment.roster import roster_of
 from .pages import render

@@ -17,7 +17,7 @@ from minitorch_grading.checks import TASKS, Task
 from minitorch_grading.checks.compare import different
 from minitorch_grading.checks.machines.accesses import counts
 from minitorch_grading.checks.score import Score
-from minitorch_grading.grading.course.journal import SEEDS
+from minitorch_grading.grading.course.journal.journal import SEEDS
 from minitorch_grading.grading.incidents import Incident
 from minitorch_grading.grading.limits import MIB, Limits
 from minitorch_grading.grading.submission.judging import Examination

@@ -18,8 +18,8 @@ from minitorch.__main__ import main
 from minitorch.errors import CommandError
 from minitorch_grading.grading.collecting import collect as collecting
 from minitorch_grading.grading.collecting.attempts import attempts
-from minitorch_grading.grading.course.journal import Entry, Journal
-from minitorch_grading.grading.course.keys import work_of
+from minitorch_grading.grading.course.journal.journal import Entry, Journal
+from minitorch_grading.grading.course.running.keys import work_of
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission.preflight import read
 from tests.grading.classes import EXERCISE, added, course, grade, hand_in, kinds, needs_bubblewrap, notebook

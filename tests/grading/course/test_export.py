@@ -18,10 +18,10 @@ from nbgrader.api import Gradebook
 
 from minitorch.__main__ import main
 from minitorch_grading.grading.course.folders import Course
-from minitorch_grading.grading.course.journal import Entry, Journal
-from minitorch_grading.grading.course.keys import work_of
-from minitorch_grading.grading.course.ledger import Ledger
-from minitorch_grading.grading.course.recorder import Recorder
+from minitorch_grading.grading.course.gradebook.ledger import Ledger
+from minitorch_grading.grading.course.gradebook.recorder import Recorder
+from minitorch_grading.grading.course.journal.journal import Entry, Journal
+from minitorch_grading.grading.course.running.keys import work_of
 from minitorch_grading.grading.enrolment.deadlines import Rules
 from minitorch_grading.grading.exporting.standings import apply
 from minitorch_grading.grading.incidents import KINDS, Incident

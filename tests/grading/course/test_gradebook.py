@@ -18,14 +18,14 @@ import pytest
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
-from minitorch_grading.grading.course import grade as courses
-from minitorch_grading.grading.course import keeper, plan
 from minitorch_grading.grading.course.folders import Course, Submission
-from minitorch_grading.grading.course.gradebook import Book
-from minitorch_grading.grading.course.history import PERSON, History
-from minitorch_grading.grading.course.journal import Journal
-from minitorch_grading.grading.course.ledger import Ledger
+from minitorch_grading.grading.course.gradebook.gradebook import Book
+from minitorch_grading.grading.course.gradebook.ledger import Ledger
+from minitorch_grading.grading.course.journal.history import PERSON, History
+from minitorch_grading.grading.course.journal.journal import Journal
 from minitorch_grading.grading.course.report import Report
+from minitorch_grading.grading.course.running import grade as courses
+from minitorch_grading.grading.course.running import keeper, plan
 from minitorch_grading.grading.incidents import Incident
 from minitorch_grading.grading.limits import Limits
 from minitorch_grading.grading.overview import overview, page, sheet, text

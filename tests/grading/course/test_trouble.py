@@ -21,11 +21,11 @@ import sqlalchemy.exc
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
 from minitorch_grading.grading.course.folders import Course
-from minitorch_grading.grading.course.history import History
-from minitorch_grading.grading.course.journal import Entry, Journal
-from minitorch_grading.grading.course.ledger import Ledger
-from minitorch_grading.grading.course.recorder import Recorder
-from minitorch_grading.grading.course.trouble import unusable
+from minitorch_grading.grading.course.gradebook.ledger import Ledger
+from minitorch_grading.grading.course.gradebook.recorder import Recorder
+from minitorch_grading.grading.course.gradebook.trouble import unusable
+from minitorch_grading.grading.course.journal.history import History
+from minitorch_grading.grading.course.journal.journal import Entry, Journal
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission.preflight import released
 from tests.grading.classes import EXERCISE, ROOT, course, hand_in, needs_bubblewrap, notebook, sample
@@ -95,7 +95,7 @@ sys.stdin.read()
 
 
 def test_a_locked_gradebook_names_who_locks_it(here: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minitorch.classroom.grading.course.ledger.WAIT", 0)
+    monkeypatch.setattr("minitorch.classroom.grading.course.gradebook.ledger.WAIT", 0)
     line = [sys.executable, "-c", HOLDER, str(here.gradebook)]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"

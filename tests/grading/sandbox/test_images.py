@@ -78,7 +78,7 @@ def test_an_image_has_the_rooms_that_the_exercise_needs(name: str) -> None:
 
 
 @every
-def test_an_image_has_asks_and_no_judge(name: str) -> None:
+def test_an_image_has_drivers_and_no_judge(name: str) -> None:
     exercises = {task.name.partition(".")[0] for task in EXERCISES[name]}
     files = {path for path in opened(name) if path.startswith("minitorch_grading/") and path.endswith(".py")}
     always = ("__init__", "withheld", "checks/__init__", "harness/__init__")

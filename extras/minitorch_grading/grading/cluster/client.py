@@ -18,7 +18,7 @@ from typing import Any
 from minitorch.errors import CommandError
 
 from ..course.folders import Submission
-from ..course.local import Answers, handed_out
+from ..course.running.local import Answers, handed_out
 from ..submission.worker import Job
 from . import there
 

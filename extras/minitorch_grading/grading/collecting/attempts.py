@@ -20,9 +20,9 @@ from typing import Any
 
 from ..course.folders import Course
 from ..course.handed_in import handed_in
-from ..course.journal import Journal
-from ..course.keys import work_of
+from ..course.journal.journal import Journal
 from ..course.private import replace as write
+from ..course.running.keys import work_of
 from ..enrolment.deadlines import Deadlines
 from ..limits import Limits
 from ..submission.preflight import read

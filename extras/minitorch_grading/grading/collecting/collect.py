@@ -18,7 +18,7 @@ from typing import Any
 from minitorch.errors import CommandError
 
 from ..course.folders import Course
-from ..course.journal import Journal
+from ..course.journal.journal import Journal
 from ..course.names import visible
 from ..course.private import lock
 from ..enrolment.deadlines import FILE as DEADLINES

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from minitorch.errors import CommandError
 
-from ...release import exercises_in
+from ...handing_out.release import exercises_in
 from ..course.folders import Course, read_exercise
 from ..course.names import visible
 from ..incidents import KINDS

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..course.marks import Who
+from ..course.gradebook.marks import Who
 from ..course.names import refused, visible
 from ..limits import Limits
 from ..submission.preflight import stripped

@@ -14,9 +14,9 @@ from typing import Any
 
 from ..submission.feedback import notebook_on, page
 from .folders import Course
+from .gradebook.marks import Who
 from .handed_in import handed_in, with_time
-from .journal import Entry
-from .marks import Who
+from .journal.journal import Entry
 from .names import visible
 from .private import replace
 

@@ -13,7 +13,7 @@ from typing import Self
 
 from minitorch.errors import CommandError
 
-from ...release import exercises_in
+from ...handing_out.release import exercises_in
 from ..submission.preflight import DamagedError, Part, released
 from .names import refused
 

@@ -12,9 +12,9 @@ from ..enrolment.deadlines import IN_TIME, Penalty
 from ..results import Result
 from .bests import Best
 from .folders import Stray
-from .journal import Entry
-from .ledger import Ledger
-from .marks import Mark, Who
+from .gradebook.ledger import Ledger
+from .gradebook.marks import Mark, Who
+from .journal.journal import Entry
 from .names import visible
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from minitorch.errors import CommandError
 from ..collecting.attempts import ABOUT, current
 from ..collecting.collect import absent
 from ..course.folders import Course
-from ..course.gradebook import Book
+from ..course.gradebook.gradebook import Book
+from ..course.gradebook.ledger import Ledger
+from ..course.gradebook.marks import Who
 from ..course.handed_in import handed_in
-from ..course.journal import Journal
-from ..course.keys import work_of
-from ..course.ledger import Ledger
-from ..course.marks import Who
+from ..course.journal.journal import Journal
 from ..course.names import sentences, visible
 from ..course.report import Row
+from ..course.running.keys import work_of
 from ..enrolment.deadlines import FILE, Deadlines, Rules
 from ..limits import Limits
 from ..submission.preflight import read

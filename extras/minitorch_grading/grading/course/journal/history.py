@@ -14,8 +14,8 @@ from getpass import getuser
 from pathlib import Path
 from typing import Any
 
+from ..gradebook.marks import Mark, Who
 from .lines import Lines
-from .marks import Mark, Who
 
 Marks = Mapping[str, Mark]
 NEW = Mark(None)

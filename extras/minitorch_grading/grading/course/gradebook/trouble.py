@@ -10,7 +10,7 @@ from pathlib import Path
 
 from minitorch.errors import CommandError
 
-from .history import History
+from ..journal.history import History
 
 PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -12,12 +12,12 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ..results import Result
-from ..submission.preflight import Part
-from .folders import Course
+from ...results import Result
+from ...submission.preflight import Part
+from ..folders import Course
+from ..journal.history import OTHER, PERSON, Change, Event, History, changes, now, program
+from ..journal.journal import Entry
 from .gradebook import Book
-from .history import OTHER, PERSON, Change, Event, History, changes, now, program
-from .journal import Entry
 from .ledger import Cells, Ledger
 from .marks import Mark, Who
 

@@ -17,9 +17,9 @@ from typing import Any, Self
 
 from minitorch.errors import CommandError
 
-from ..submission.preflight import Part
+from ...submission.preflight import Part
+from ..names import visible
 from .marks import Mark, Who
-from .names import visible
 from .trouble import check_empty, unusable
 
 WAIT = 5.0  # seconds for another program to end its transaction; formgrader's take milliseconds

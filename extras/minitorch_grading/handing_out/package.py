@@ -19,10 +19,10 @@ from pathlib import Path
 
 from minitorch.errors import CommandError
 
-from .dependencies import folders
+from ..dependencies import folders
 from .release import HANDED_OUT, Released
 
-CLONE = Path(__file__).resolve().parents[2]
+CLONE = Path(__file__).resolve().parents[3]
 BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE")  # what the build backend reads besides the package
 BEGIN = 315_532_800  # 1980, the first time that a zip can hold, in seconds since 1970
 

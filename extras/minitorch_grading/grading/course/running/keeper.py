@@ -14,16 +14,16 @@ from contextlib import contextmanager
 
 from minitorch.errors import CommandError
 
-from ..incidents import Incident
-from ..results import Result
-from ..submission.feedback import page
-from .folders import Course, Submission
-from .handed_in import with_time
-from .journal import Entry, Journal
+from ...incidents import Incident
+from ...results import Result
+from ...submission.feedback import page
+from ..folders import Course, Submission
+from ..gradebook.recorder import Recorder
+from ..handed_in import with_time
+from ..journal.journal import Entry, Journal
+from ..private import replace
+from ..report import Row
 from .plan import Item
-from .private import replace
-from .recorder import Recorder
-from .report import Row
 
 FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """Errors of the machine, which would befall every other submission, too."""

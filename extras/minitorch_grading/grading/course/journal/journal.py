@@ -16,12 +16,12 @@ from typing import Any, Self
 
 from minitorch.errors import CommandError
 
-from ..results import Result
+from ...results import Result
+from ..gradebook.marks import Who
+from ..gradebook.trouble import holder
+from ..private import lock, opened
 from .history import now
 from .lines import Lines
-from .marks import Who
-from .private import lock, opened
-from .trouble import holder
 
 SEEDS = 3
 SEED_BITS = 128  # of each; fewer could be guessed by whoever tries out what inputs they make

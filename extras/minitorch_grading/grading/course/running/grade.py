@@ -16,32 +16,32 @@ from typing import Any
 
 from minitorch.errors import CommandError
 
-from ...own import checks_from, sources_in
-from ..cluster.client import on_cluster
-from ..enrolment.deadlines import Rules
-from ..exporting.standings import apply
-from ..incidents import Incident
-from ..limits import Limits
-from ..results import Graded, Result
-from ..sandbox import bubblewrap as sandbox
-from ..sandbox import cgroups
-from ..submission.judging import JUDGE_SECONDS
-from ..submission.preflight import DamagedError, Part, released
-from ..submission.run import GradingError, task_of, with_tests
-from ..submission.worker import Job
-from .bests import bests_of, tell
-from .config import configure, lets_code_run
-from .folders import Course, read_exercise, submissions
-from .journal import Journal
+from ....own import checks_from, sources_in
+from ...cluster.client import on_cluster
+from ...enrolment.deadlines import Rules
+from ...exporting.standings import apply
+from ...incidents import Incident
+from ...limits import Limits
+from ...results import Graded, Result
+from ...sandbox import bubblewrap as sandbox
+from ...sandbox import cgroups
+from ...submission.judging import JUDGE_SECONDS
+from ...submission.preflight import DamagedError, Part, released
+from ...submission.run import GradingError, task_of, with_tests
+from ...submission.worker import Job
+from ..bests import bests_of, tell
+from ..config import configure, lets_code_run
+from ..folders import Course, read_exercise, submissions
+from ..gradebook.recorder import Recorder
+from ..journal.journal import Journal
+from ..names import sentences
+from ..private import tighten
+from ..report import Report, Row
 from .keeper import Keeper
 from .keys import conditions_of
 from .local import here
-from .names import sentences
 from .plan import Item, Plan, cells_of_task, looked_at, merged, planned, planned_task
-from .private import tighten
 from .progress import Progress
-from .recorder import Recorder
-from .report import Report, Row
 
 
 def grade(

@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from ..sandbox import bubblewrap as sandbox
-from ..submission.worker import Job, Worker
-from .folders import Submission
+from ...sandbox import bubblewrap as sandbox
+from ...submission.worker import Job, Worker
+from ..folders import Submission
 from .keys import work_of
 
 Answers = Iterator[tuple[Submission, dict[str, Any]]]

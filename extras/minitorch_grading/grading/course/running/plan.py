@@ -11,14 +11,14 @@ from datetime import datetime
 
 from minitorch.errors import CommandError
 
-from ..incidents import Incident
-from ..results import Result
-from ..submission.preflight import Part, read
-from .folders import Course, Submission
-from .handed_in import handed_in
-from .journal import Entry
+from ...incidents import Incident
+from ...results import Result
+from ...submission.preflight import Part, read
+from ..folders import Course, Submission
+from ..gradebook.marks import Who
+from ..handed_in import handed_in
+from ..journal.journal import Entry
 from .keys import work_of
-from .marks import Who
 
 
 @dataclass(frozen=True)

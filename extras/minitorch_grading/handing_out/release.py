@@ -12,7 +12,7 @@ from typing import Any
 
 from minitorch.errors import CommandError
 
-from .imports import quick_imports
+from ..imports import quick_imports
 
 OWN = ("checks.py", "harness.py")  # an exercise's own checks, which students have, too
 HANDED_OUT = "exercises"  # the folder of what was released: in a course, in a clone, and in the package of a wheel

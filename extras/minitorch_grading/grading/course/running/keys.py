@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from ...dependencies import digest_of, sources
-from ..limits import Limits
-from ..submission.preflight import Files, Part
+from ....dependencies import digest_of, sources
+from ...limits import Limits
+from ...submission.preflight import Files, Part
 
-ROOM = Path(__file__).resolve().parents[2]
+ROOM = Path(__file__).resolve().parents[3]
 JUDGING = ("harness", "checks", "dependencies.py", "withheld.py")
 """What of the classroom decides on points: how tasks are run and judged, and what of the engine is there meanwhile."""
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from .names import visible
-from .private import opened
+from ..names import visible
+from ..private import opened
 
 
 class Lines:

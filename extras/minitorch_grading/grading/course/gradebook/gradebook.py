@@ -18,10 +18,10 @@ from typing import Any
 
 from minitorch.errors import CommandError
 
-from ...imports import quick_imports
+from ....imports import quick_imports
+from ..private import opened
 from .ledger import Cells
 from .marks import Mark, Who
-from .private import opened
 from .trouble import unusable
 
 UNFINISHED = ".gradebook-"

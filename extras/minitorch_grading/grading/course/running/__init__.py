@@ -1,0 +1,1 @@
+"""A run of `minitorch grade`: what has to be graded, by whom, and what is kept of it."""

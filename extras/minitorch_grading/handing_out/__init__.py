@@ -1,0 +1,1 @@
+"""From solutions to what students get: exercises, packages, and a new exercise to begin with."""
