@@ -8,7 +8,7 @@ import numpy as np
 
 from minitorch import dtypes
 from minitorch.ir import Shape, Spec
-from minitorch.primitives.ordering import argsort
+from minitorch.primitives.indexing import argsort
 
 from .declaring import Array, declare, refuse, widened
 

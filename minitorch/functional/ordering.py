@@ -15,7 +15,7 @@ from ..dtypes import int64
 from ..errors import ShapeError
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
-from ..primitives.ordering import sortable
+from ..primitives.indexing import sortable
 from ..tensor import Tensor
 from .casting import contiguous
 from .gathering import gather

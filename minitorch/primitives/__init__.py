@@ -49,9 +49,8 @@ from .elementwise import (
     trunc,
     where,
 )
-from .indexing import gather, scatter, scatter_add
+from .indexing import argsort, gather, scatter, scatter_add
 from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, slice_, unfold
-from .ordering import argsort
 from .reductions import argmax, cumprod, cumsum, reduce_max, reduce_prod, reduce_sum
 from .sources import Literal, constant, iota, random_bits
 

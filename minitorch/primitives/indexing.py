@@ -1,8 +1,8 @@
-"""Primitives whose indices are data: `gather` reads at them, `scatter` writes, `scatter_add` adds.
+"""Primitives whose indices are data: `gather` reads at them, `scatter` and `scatter_add` write; `argsort` makes some.
 
-All three index the leading dimensions: with `k` index tensors of one shape `S`, ``gather(x, i1, ..., ik)`` is NumPy's
-``x[i1, ..., ik]``, of shape ``S + x.shape[k:]``. Negative indices count from the end; an index out of range is an
-`IndexError` when the value is computed.
+The others index the leading dimensions: with `k` index tensors of one shape `S`, ``gather(x, i1, ..., ik)`` is
+NumPy's ``x[i1, ..., ik]``, of shape ``S + x.shape[k:]``. Negative indices count from the end; an index out of range is
+an `IndexError` when the value is computed. Sorting is `argsort` and `gather`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import BY_NUMPY
+from ..dtypes import BY_NUMPY, bfloat16, int64
 from ..errors import DTypeError, ShapeError
 from ..ir import Primitive, Spec
 from ..tensor import Tensor
@@ -136,4 +136,37 @@ scatter: Primitive = declare(
     saves=tuple(range(2, 64)),
     variadic=True,
     doc="x with updates written at [i1, ..., ik]; of equal indices the last wins",
+)
+
+
+# Order ---------------------------------------------------------------------------------------------------
+
+
+def _infer_argsort(x: Spec, *, dim: int, descending: bool) -> Spec:
+    if not 0 <= dim < x.ndim:
+        raise axis_error("argsort", dim, x)
+    return Spec(x.shape, int64)
+
+
+def sortable(x: Array) -> Array:
+    """Return the same numbers in a type that NumPy can sort: it misplaces NaN and other elements of bfloat16."""
+    return x.astype(np.float32) if x.dtype == bfloat16.numpy else x
+
+
+def _evaluate_argsort(x: Array, *, dim: int, descending: bool) -> Array:
+    x = sortable(x)
+    if not descending:
+        return np.argsort(x, axis=dim, kind="stable")
+    # Backwards through the reversed array, so that equal elements keep their order.
+    order = np.argsort(np.flip(x, dim), axis=dim, kind="stable")
+    result: Array = x.shape[dim] - 1 - np.flip(order, dim)
+    return result
+
+
+argsort: Primitive = declare(
+    "argsort",
+    "sort",
+    _infer_argsort,
+    _evaluate_argsort,
+    doc="the positions that put a dimension in order; stable, NaN counts as the largest",
 )
