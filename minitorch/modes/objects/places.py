@@ -209,7 +209,7 @@ class Places:
             if self._is_root(owner):
                 changes.append(Change(Place(owner, key), was, is_))
                 continue
-            ways = [way for way in self._ways(owner) or () if not _passes(way, replaced)]
+            ways = [way for way in self.of(owner) or () if not _passes(way, replaced)]
             if ways:
                 step = key if isinstance(owner, _BUILTIN) else Name(key)
                 changes.append(Change(ways[0]._replace(steps=(*ways[0].steps, step)), was, is_))
@@ -237,10 +237,6 @@ class Places:
                     if now.get(key, MISSING) is not before.get(key, MISSING):
                         _put(owner, key, before.get(key, MISSING))
 
-    def of(self, tensor: Tensor) -> list[Place] | None:
-        """Return the places that held a tensor; None if not all of them can be looked up."""
-        return self._ways(tensor)
-
     def _is_root(self, owner: Any) -> bool:
         return id(owner) in self._globals or id(owner) in self._roots or not _is_replaceable(owner)
 
@@ -249,13 +245,14 @@ class Places:
         held = [value for _, found in self._noted.values() for value in found.values() if isinstance(value, Tensor)]
         return list({id(tensor): tensor for tensor in held}.values())
 
-    def _ways(self, value: Any, depth: int = 0) -> list[Place] | None:
+    def of(self, value: Any, depth: int = 0) -> list[Place] | None:
+        """Return the places that held a tensor or container; None if not all of them can be looked up."""
         found: list[Place] = []
         for owner, key in self._parents.get(id(value), ()):
             if self._is_root(owner):
                 found.append(Place(owner, key))
                 continue
-            above = self._ways(owner, depth + 1) if depth < _MOST_WAYS else None
+            above = self.of(owner, depth + 1) if depth < _MOST_WAYS else None
             if above is None:
                 return None
             step = key if isinstance(owner, _BUILTIN) else Name(key)

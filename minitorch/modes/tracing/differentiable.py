@@ -169,9 +169,9 @@ class Differentiable:
 
     def overwritten(self, inputs: Sequence[Tensor]) -> list[int]:
         """Return the inputs that the call itself writes to."""
-        written = self._effects.written_tensors()
+        written = self._effects.written
         places = [place for place, tensor in enumerate(inputs) if id(tensor) in written]
-        return [*self._effects.written_arguments(), *places]
+        return [*self._effects.arguments, *places]
 
 
 def _kept(value: Any) -> Any:

@@ -31,6 +31,8 @@ class Effects:
         nodes: the outputs for the effects.
         updates: of these, the ones that are the new value of an input, by position, with the position of the input. New
             gradients are not among them: their memory may be shared with unknown tensors.
+        arguments: the positions of the arguments that are written in place.
+        written: ids of the captured tensors that are written in place.
     """
 
     def __init__(self, results: int) -> None:
@@ -40,8 +42,8 @@ class Effects:
         self._writes: list[tuple[Where, bool, int]] = []  # target, whether its grad is the target, output
         self._grads: list[tuple[Where, int | None]] = []  # owner, output (None: set to None)
         self._onward: list[tuple[int, int]] = []  # a recorded result among the arguments, output
-        self._arguments: list[int] = []  # the positions of the arguments that are written in place
-        self._written: set[int] = set()  # ids of the captured roots that are written
+        self.arguments: list[int] = []
+        self.written: set[int] = set()
         self._asked: list[tuple[int, bool]] = []  # a leaf among the arguments, its new requires_grad
         self._captured: set[int] = set()  # ids of all captured roots
         self._around: list[tuple[Tensor, bool]] = []  # captured tensors, and whether they are written
@@ -72,7 +74,7 @@ class Effects:
                 self._asked.append((position, tracer._requires_grad))
             if tracer._value is not node:
                 self._writes.append((position, False, self._output(staging.node_of(tracer))))
-                self._arguments.append(position)
+                self.arguments.append(position)
                 self.updates[self._writes[-1][2]] = position
             if tracer._grad is not None:
                 self._onward.append((position, self._output(staging.node_of(tracer._grad))))
@@ -89,7 +91,7 @@ class Effects:
             if item.node is item.input:
                 continue
             if owner is None:
-                self._written.add(id(item.tensor))
+                self.written.add(id(item.tensor))
                 self._writes.append((item.tensor, False, self._output(item.node)))
                 self.updates[self._writes[-1][2]] = place
             else:
@@ -98,14 +100,6 @@ class Effects:
     def __bool__(self) -> bool:
         """Return whether there are any effects."""
         return bool(self._writes or self._grads or self._onward or self._asked)
-
-    def written_arguments(self) -> list[int]:
-        """Return the positions of the arguments that are written in place."""
-        return self._arguments
-
-    def written_tensors(self) -> set[int]:
-        """Return the ids of the captured tensors that are written in place."""
-        return self._written
 
     def check_aliases(self, tensors: Sequence[Tensor], name: str) -> None:
         """Refuse arguments that are read-only, or that share memory with another input, if one is written.
@@ -117,14 +111,14 @@ class Effects:
         """
         if not self._writes or not tensors:
             return
-        for position in self._arguments:
+        for position in self.arguments:
             check_writeable(tensors[position]._value, tensors[position])
         roots = [id(tensor._root) for tensor in tensors]
-        written = {roots[position] for position in self._arguments}
+        written = {roots[position] for position in self.arguments}
         overlapping = self._overlapping(tensors)
         for position, root in enumerate(roots):
             others = roots.count(root) > 1 or root in self._captured
-            if root in self._written or (root in written and others) or position == overlapping:
+            if root in self.written or (root in written and others) or position == overlapping:
                 raise TracingError(
                     "MT109",
                     f"argument {position} of {name}, {tensors[position].spec}, shares its memory with another tensor "
@@ -135,13 +129,13 @@ class Effects:
 
     def _overlapping(self, tensors: Sequence[Tensor]) -> int | None:
         """Return the position of an argument that overlaps with another input of the same array, if one is written."""
-        arguments = self._arguments
+        arguments = self.arguments
         values = [tensor._value for tensor in tensors]
         if all(isinstance(value, Remote) for value in values):  # which share memory with nothing else
             known_ids = {*map(id, values), *[id(tensor._value) for tensor, _ in self._around]}
             if len(known_ids) == len(values) + len(self._around):
                 return None
-        around = self._memories() if arguments or self._written else {}
+        around = self._memories() if arguments or self.written else {}
         known: dict[int, list[tuple[Array, bool]]] = {}
         for position, tensor in enumerate(tensors):
             array, is_written = tensor._value, position in arguments
@@ -176,7 +170,7 @@ class Effects:
         self._grads = [(now(where), place) for where, place in self._grads]
         self._around = [(moved.get(id(tensor), tensor), is_written) for tensor, is_written in self._around]
         self._captured = {id(tensor._root) for tensor, _ in self._around}
-        self._written = {id(tensor) for tensor, is_written in self._around if is_written}
+        self.written = {id(tensor) for tensor, is_written in self._around if is_written}
         self.forget_memories()
 
     def are_apart(self) -> bool:

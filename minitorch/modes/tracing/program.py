@@ -226,13 +226,6 @@ def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
     )
 
 
-def grad_of(tensor: Tensor) -> Tensor:
-    """Return the gradient of a tensor, which a guard has found to exist."""
-    grad = tensor._grad
-    assert grad is not None
-    return grad
-
-
 def written(captured: Sequence[Captured]) -> list[tuple[Captured, Node]]:
     """Return the captured tensors that the recording wrote to, with their new values."""
     return [(item, item.node) for item in captured if item.node is not item.input]

@@ -75,7 +75,7 @@ def trace(request: Request, options: Options, report: SignatureReport) -> Traced
     places = dict.fromkeys(id(leaf) for leaf in leaves if isinstance(leaf, Tensor))
     arguments = {id(leaf): name for name, leaf in zip(names, leaves, strict=True)}
     report.layouts = {arguments[list(places)[place]]: seen for place, seen in recorded.layouts if seen is not None}
-    written = set(recorded.effects.written_arguments())
+    written = set(recorded.effects.arguments)
     report.arguments_written = tuple(arguments[key] for place, key in enumerate(places) if place in written)
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import ref
 
 from ...autograd.tape import LeafHooks, hooks_of
@@ -22,7 +22,7 @@ from ..objects.outcome import Argument, Held, New, Output
 from .call_staging import CallStaging
 from .effects import tensor_at
 from .explain import SignatureReport
-from .program import Callbacks, Program, are_apart, grad_of, replay
+from .program import Callbacks, Program, are_apart, replay
 from .recording import Recorded, kind_of, kind_text
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ class Traced:
         """Return the captured tensors; of captured gradients, the present ones."""
         found = self.captured
         for place, owner in self._gradients:
-            found[place] = grad_of(tensor_at(owner, tensors))
+            found[place] = cast(Tensor, tensor_at(owner, tensors)._grad)  # there is one: a guard has found it
         return found
 
     def _overwrites(self, tensors: Sequence[Tensor], arrays: Sequence[Any]) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 from ...dtypes import as_dtype, float32
 from ...errors import FeedError, GraphError, TracingError
 from ...graph import Graph as BaseGraph
+from ...graph import topological_order
 from ...interpreters import Captured, Handle, Staging, current_staging, interpreting, not_copied
 from ...ir import Node, Spec, is_input_name
 from ...nn import Module
@@ -47,18 +48,6 @@ class ModuleCall:
 
 # The modules whose calls depend on `training`, with the modes in which graphs have recorded them.
 _defined: WeakKeyDictionary[Module, set[bool]] = WeakKeyDictionary()
-
-
-def needed_for(nodes: Iterable[Node]) -> list[Node]:
-    """Return the nodes that some nodes depend on, these included."""
-    seen: dict[Node, None] = {}
-    pending = list(nodes)
-    while pending:
-        node = pending.pop()
-        if node not in seen:
-            seen[node] = None
-            pending += node.inputs
-    return list(seen)
 
 
 class Update(Tensor):
@@ -185,7 +174,7 @@ class GraphStaging(Staging):
 
     def training_step(self, loss: Tensor, run: Callable[[], Any]) -> Operation:
         """Return the in-place writes of an optimiser, and those of the modules that the loss was computed with."""
-        needed = set(needed_for([self.node_of(loss)]))
+        needed = set(topological_order([self.node_of(loss)]))
         update = self.one_operation(run)
         calls = [call for call in self.module_calls if call.writes and not needed.isdisjoint(call.results)]
         return Operation([*(item for call in calls for item in call.writes), *update.writes])

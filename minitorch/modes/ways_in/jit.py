@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from ... import backends
 from ...errors import ArgumentError
@@ -143,46 +143,28 @@ def _named(jitted: Jitted[..., Any]) -> Any:
     return found
 
 
-@overload
-def jit(
-    function: Forwarding[P, R],
-    *,
-    backend: str = ...,
-    passes: Sequence[Pass] | None = ...,
-    static_argnames: str | Iterable[str] = ...,
-    max_signatures: int = ...,
-    donate: Donations = ...,
-    check: bool | str | Path = ...,
-    device: str | None = ...,
-) -> JittedModule[P, R]: ...
+class JitOptions(TypedDict, total=False):
+    """Options of `jit`, for type checkers."""
+
+    backend: str
+    passes: Sequence[Pass] | None
+    static_argnames: str | Iterable[str]
+    max_signatures: int
+    donate: Donations
+    check: bool | str | Path
+    device: str | None
 
 
 @overload
-def jit(
-    function: Callable[P, R],
-    *,
-    backend: str = ...,
-    passes: Sequence[Pass] | None = ...,
-    static_argnames: str | Iterable[str] = ...,
-    max_signatures: int = ...,
-    donate: Donations = ...,
-    check: bool | str | Path = ...,
-    device: str | None = ...,
-) -> Jitted[P, R]: ...
+def jit(function: Forwarding[P, R], **options: Unpack[JitOptions]) -> JittedModule[P, R]: ...
 
 
 @overload
-def jit(
-    function: None = None,
-    *,
-    backend: str = ...,
-    passes: Sequence[Pass] | None = ...,
-    static_argnames: str | Iterable[str] = ...,
-    max_signatures: int = ...,
-    donate: Donations = ...,
-    check: bool | str | Path = ...,
-    device: str | None = ...,
-) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(function: Callable[P, R], **options: Unpack[JitOptions]) -> Jitted[P, R]: ...
+
+
+@overload
+def jit(function: None = None, **options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
 def jit(

@@ -13,6 +13,7 @@ from ... import backends
 from ...drawable import Drawable
 from ...errors import FeedError, FetchError, TracingError, compose
 from ...graph import Graph as BaseGraph
+from ...graph import topological_order
 from ...interpreters import Captured, current_staging, made_by
 from ...ir import Node, warn_user
 from ...nn import Module
@@ -22,7 +23,7 @@ from ...tree import flatten, unflatten
 from ..objects.outcome import Output
 from ..tracing.options import Options
 from ..tracing.program import Callbacks, Program, are_apart, write
-from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for
+from .definition import Graph, GraphStaging, Operation, Update, Write
 from .feeding import as_fed
 from .lazy import LazyStaging
 
@@ -206,7 +207,7 @@ class Session(Drawable):
         key = (len(staging.callbacks), len(staging.captured), frozenset(fed))
         if key not in self._callbacks:
             absent = {node for node in staging.placeholders if id(node) not in fed}
-            possible = [each for each in staging.callbacks if absent.isdisjoint(needed_for(each.nodes))]
+            possible = [each for each in staging.callbacks if absent.isdisjoint(topological_order(each.nodes))]
             inputs = [node for node in staging.placeholders if node not in absent]
             inputs += [item.input for item in staging.captured.values()]
             self._callbacks[key] = Callbacks(inputs, possible, self.graph.name, Options(self.backend).unwatched)
@@ -341,7 +342,7 @@ def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -
     """
     drawn_from = {
         id(node.inputs[0])
-        for node in needed_for([*nodes, *(item.after for item in asked)])
+        for node in topological_order([*nodes, *(item.after for item in asked)])
         if node.primitive.name == "random_bits"
     }
     asked = [*asked, *(item for item in staging.writes if id(item.before) in drawn_from)]
