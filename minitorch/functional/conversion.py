@@ -96,7 +96,7 @@ def _complex(tensor: Tensor) -> complex:
     return complex(_one_number(tensor, "complex()"))
 
 
-def _iterate(tensor: Tensor) -> Iterator[Tensor]:
+def _iter(tensor: Tensor) -> Iterator[Tensor]:
     """Iterate over the slices along the first dimension."""
     if tensor.ndim == 0:
         raise TypeError(f"iteration over a 0-dimensional tensor, {tensor.spec}: it holds one number, and has no parts")
@@ -282,22 +282,12 @@ def _repr_html(tensor: Tensor) -> str:
     return table or f"<div><code>{html.escape(', '.join(facts))}</code></div><pre>{html.escape(_repr(tensor))}</pre>"
 
 
-OPERATORS: dict[str, Callable[..., Any]] = {
-    "__bool__": _bool,
-    "__index__": _index,
-    "__int__": _int,
-    "__float__": _float,
-    "__complex__": _complex,
-    "__iter__": _iterate,
-    "__contains__": _contains,
-    "__array__": _array,
-    "__dlpack__": _dlpack,
-    "__dlpack_device__": _dlpack_device,
-    "__repr__": _repr,
-    "__str__": _str,
-    "__format__": _format,
-    "_repr_html_": _repr_html,
-}
+_SPECIAL = (
+    *(_bool, _index, _int, _float, _complex, _iter, _contains, _array, _dlpack, _dlpack_device),
+    *(_repr, _str, _format),
+)
+OPERATORS: dict[str, Callable[..., Any]] = {f"_{each.__name__}__": each for each in _SPECIAL}
+OPERATORS["_repr_html_"] = _repr_html
 
 
 def _replace_data(tensor: Tensor, value: Tensor) -> None:

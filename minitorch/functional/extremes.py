@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .. import dtypes
@@ -118,16 +118,9 @@ def _along(x: Tensor, index: Tensor, axis: int) -> Tensor:
     return P.gather(x, *places)
 
 
-def _extreme(
-    name: str,
-    input: Tensor,
-    dim: Any,
-    keepdim: bool,
-    whole: Callable[[Tensor], Tensor],
-    position: Callable[..., Tensor],
-    pairwise: Callable[[Tensor, Tensor], Tensor],
-) -> Any:
-    """Compute `max` or `min` in its three forms."""
+def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, forms: Sequence[Callable[..., Tensor]]) -> Any:
+    """Compute `max` or `min` in its three forms: of all elements, along a dimension, and of two tensors."""
+    whole, position, pairwise = forms
     x = operand(input)
     if isinstance(dim, Tensor):
         return pairwise(x, dim)
@@ -158,7 +151,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
         >>> x.max(), values, indices
         (tensor(7), tensor([5, 7]), tensor([1, 0]))
     """
-    return _extreme("max", input, dim if other is None else other, keepdim, amax, argmax, maximum)
+    return _extreme("max", input, dim if other is None else other, keepdim, (amax, argmax, maximum))
 
 
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
@@ -169,4 +162,4 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
         >>> mt.tensor([[1, 5], [7, 2]]).min(dim=0).indices
         tensor([0, 1])
     """
-    return _extreme("min", input, dim if other is None else other, keepdim, amin, argmin, minimum)
+    return _extreme("min", input, dim if other is None else other, keepdim, (amin, argmin, minimum))

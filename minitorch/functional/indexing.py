@@ -19,7 +19,7 @@ from ..dtypes import PYTHON_NUMBERS, bool_, int64, uint8
 from ..errors import DTypeError, ShapeError
 from ..interpreters import broadcast_shapes, concrete
 from ..ir import Shape
-from ..primitives.movement import taken
+from ..primitives.movement import inverse_permutation, taken
 from ..sizes import is_symbolic, larger, same, smaller
 from ..tensor import Tensor
 from .casting import contiguous
@@ -233,10 +233,6 @@ def _permuted(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     return x if dims == tuple(range(x.ndim)) else P.permute(x, dims=dims)
 
 
-def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
-
-
 def existing(name: str, index: Tensor, length: int, from_end: bool = False) -> Tensor:
     """Return an index, whose elements are positions of a dimension: from 0 on, or also counted from its end."""
     if index.dtype.category != "int":
@@ -388,8 +384,8 @@ def _with_written(view: Tensor, chosen: Selection, value: Tensor) -> Tensor:
     how = advanced(chosen)
     lengths = how.indices[0].shape + tuple(view.shape[dim] for dim in how.order[len(how.indices) :])
     updates = _fitted(value, tuple(lengths[dim] for dim in how.placed))
-    moved = P.scatter(_permuted(view, how.order), _permuted(updates, _inverse(how.placed)), *how.indices)
-    return _permuted(moved, _inverse(how.order))
+    moved = P.scatter(_permuted(view, how.order), _permuted(updates, inverse_permutation(how.placed)), *how.indices)
+    return _permuted(moved, inverse_permutation(how.order))
 
 
 def index_put_(self: Tensor, indices: tuple[Tensor, ...], values: Any) -> Tensor:

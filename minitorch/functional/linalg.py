@@ -38,6 +38,7 @@ from .parts import diagonal
 from .shaping import broadcast_tensors
 
 Number = bool | int | float
+Product = Callable[[Tensor, Tensor], Tensor]
 
 
 @handled
@@ -308,22 +309,15 @@ def _sum_of_batch(a: Tensor, b: Tensor) -> Tensor:
     return P.reduce_sum(bmm(a, b), dims=(0,))
 
 
-_FUSED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "addmm": mm,
-    "addmv": mv,
-    "addr": outer,
-    "baddbmm": bmm,
-    "addbmm": _sum_of_batch,
-}
-
-
 def _scaled(name: str, x: Tensor, factor: Number) -> Tensor:
     return x if equals(factor, 1) else P.mul(x, number(fitting(name, factor, x.dtype), x.dtype))
 
 
 @widened
-def _added(input: Tensor, first: Tensor, second: Tensor, *, name: str, beta: Number, alpha: Number) -> Tensor:
-    product = _scaled(name, _FUSED[name](first, second), alpha)
+def _added(
+    input: Tensor, first: Tensor, second: Tensor, name: str, product_of: Product, beta: Number, alpha: Number
+) -> Tensor:
+    product = _scaled(name, product_of(first, second), alpha)
     if broadcast_shapes((input, product)) != product.shape:
         raise ShapeError("MT201", f"{name}: {input.spec} does not broadcast to the product, {product.spec}")
     if is_traced(beta) or beta == 0:  # then even a NaN has no effect; the gradient is 0, not none
@@ -332,9 +326,9 @@ def _added(input: Tensor, first: Tensor, second: Tensor, *, name: str, beta: Num
     return P.add(_scaled(name, input, beta), product)
 
 
-def _fused(name: str, input: Tensor, first: Tensor, second: Tensor, beta: Number, alpha: Number) -> Tensor:
-    check_types(name, input, first, second)
-    return _added(input, first, second, name=name, beta=beta, alpha=alpha)
+def _fused(name: str, product_of: Product, *tensors: Tensor, beta: Number, alpha: Number) -> Tensor:
+    check_types(name, *tensors)
+    return _added(*tensors, name, product_of, beta, alpha)
 
 
 @handled
@@ -348,7 +342,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
         >>> mt.addmm(mt.zeros(2), mt.ones(2, 3), mt.ones(3, 2)).shape
         (2, 2)
     """
-    return _fused("addmm", input, mat1, mat2, beta, alpha)
+    return _fused("addmm", mm, input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
@@ -361,7 +355,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
         >>> mt.addmv(mt.zeros(2), mt.ones(2, 3), mt.ones(3)).shape
         (2,)
     """
-    return _fused("addmv", input, mat, vec, beta, alpha)
+    return _fused("addmv", mv, input, mat, vec, beta=beta, alpha=alpha)
 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
@@ -374,8 +368,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
         >>> mt.addr(mt.zeros(2), mt.ones(3), mt.ones(2)).shape
         (3, 2)
     """
-    x, a, b = promote_all(input, vec1, vec2)
-    return _fused("addr", x, a, b, beta, alpha)
+    return _fused("addr", outer, *promote_all(input, vec1, vec2), beta=beta, alpha=alpha)
 
 
 @handled
@@ -389,7 +382,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
         >>> mt.baddbmm(mt.zeros(2), mt.ones(5, 2, 3), mt.ones(5, 3, 2)).shape
         (5, 2, 2)
     """
-    return _fused("baddbmm", input, batch1, batch2, beta, alpha)
+    return _fused("baddbmm", bmm, input, batch1, batch2, beta=beta, alpha=alpha)
 
 
 @handled
@@ -403,7 +396,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
         >>> mt.addbmm(mt.zeros(2), mt.ones(5, 2, 3), mt.ones(5, 3, 2)).shape
         (2, 2)
     """
-    return _fused("addbmm", input, batch1, batch2, beta, alpha)
+    return _fused("addbmm", _sum_of_batch, input, batch1, batch2, beta=beta, alpha=alpha)
 
 
 # The operator @ -------------------------------------------------------------------------------------------

@@ -22,8 +22,9 @@ from .module import Module
 from .parameter import Parameter, concretely
 
 
-def parameter(*shape: int, dtype: DType | None = None) -> Parameter:
+def parameter(*shape: int, dtype: DType | None = None, device: Any = None) -> Parameter:
     """Return an uninitialised parameter; concrete, also while a graph is being recorded."""
+    on_cpu(device)
     with concretely():
         return Parameter(empty(shape, dtype=dtype or DEFAULT_FLOAT))
 
@@ -64,11 +65,10 @@ class Linear(Affine):
         self, in_features: int, out_features: int, bias: bool = True, dtype: DType | None = None, device: Any = None
     ) -> None:
         super().__init__()
-        on_cpu(device)
         self.in_features = whole("Linear: in_features", in_features)
         self.out_features = whole("Linear: out_features", out_features)
-        self.weight = parameter(out_features, in_features, dtype=dtype)
-        self.register_parameter("bias", parameter(out_features, dtype=dtype) if bias else None)
+        self.weight = parameter(out_features, in_features, dtype=dtype, device=device)
+        self.register_parameter("bias", parameter(out_features, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -99,7 +99,6 @@ class _Conv(Affine):
         device: Any = None,
     ) -> None:
         super().__init__()
-        on_cpu(device)
         name = type(self).__name__
         self.in_channels = whole(f"{name}: in_channels", in_channels)
         self.out_channels = whole(f"{name}: out_channels", out_channels)
@@ -111,8 +110,8 @@ class _Conv(Affine):
         self.padding = padding if isinstance(padding, str) else per_dim(padding, self.dims, "padding")
         self.dilation = per_dim(dilation, self.dims, "dilation")
         amounts(self.padding, self.kernel_size, self.stride, self.dilation, name)  # refuses invalid options
-        self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype)
-        self.register_parameter("bias", parameter(out_channels, dtype=dtype) if bias else None)
+        self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype, device=device)
+        self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -171,13 +170,12 @@ class Embedding(Module):
         device: Any = None,
     ) -> None:
         super().__init__()
-        on_cpu(device)
         self.num_embeddings = whole("Embedding: num_embeddings", num_embeddings)
         self.embedding_dim = whole("Embedding: embedding_dim", embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"Embedding: padding_idx={padding_idx} is not a row of {num_embeddings}")
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype)
+        self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from ..dtypes import DType, float32
 from ..errors import DTypeError
 from ..functional.creation import zeros
-from ..functional.devices import on_cpu
 from ..functional.operands import probability, whole
 from ..interpreters import current_handler
 from ..ir import warn_user
@@ -55,7 +54,6 @@ class RNNBase(Recurrent):
         device: Any = None,
     ) -> None:
         super().__init__()
-        on_cpu(device)
         self.input_size = positive(f"{self.title}: input_size", input_size)
         self.hidden_size = positive(f"{self.title}: hidden_size", hidden_size)
         self.num_layers = positive(f"{self.title}: num_layers", num_layers)
@@ -86,7 +84,7 @@ class RNNBase(Recurrent):
                 if proj_size:
                     shapes[f"weight_hr{suffix}"] = (proj_size, hidden_size)
                 for name, shape in shapes.items():
-                    setattr(self, name, parameter(*shape, dtype=dtype))
+                    setattr(self, name, parameter(*shape, dtype=dtype, device=device))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 from ..dtypes import DType
 from ..errors import ShapeError
 from ..functional.creation import zeros
-from ..functional.devices import on_cpu
 from ..functional.operands import require_tensor, whole
 from ..functional.shaping import squeeze, unsqueeze
 from ..tensor import Tensor
@@ -120,15 +119,14 @@ class RNNCellBase(Cell):
         self, input_size: int, hidden_size: int, bias: bool = True, dtype: DType | None = None, device: Any = None
     ) -> None:
         super().__init__()
-        on_cpu(device)
         self.bias = bool(bias)
         self.input_size = whole(f"{self.title}: input_size", input_size)
         self.hidden_size = whole(f"{self.title}: hidden_size", hidden_size)
         gates = KINDS[self.mode].gates * hidden_size
-        self.weight_ih = parameter(gates, input_size, dtype=dtype)
-        self.weight_hh = parameter(gates, hidden_size, dtype=dtype)
-        self.bias_ih = parameter(gates, dtype=dtype) if bias else None
-        self.bias_hh = parameter(gates, dtype=dtype) if bias else None
+        self.weight_ih = parameter(gates, input_size, dtype=dtype, device=device)
+        self.weight_hh = parameter(gates, hidden_size, dtype=dtype, device=device)
+        self.bias_ih = parameter(gates, dtype=dtype, device=device) if bias else None
+        self.bias_hh = parameter(gates, dtype=dtype, device=device) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -61,6 +61,7 @@ def relu6(input: Tensor) -> Tensor:
     return hardtanh(input, 0.0, 6.0)
 
 
+@widened
 def hardsigmoid(input: Tensor) -> Tensor:
     """Return ``relu6(x + 3) / 6``, a sigmoid of three straight lines.
 
@@ -69,9 +70,10 @@ def hardsigmoid(input: Tensor) -> Tensor:
         >>> mt.nn.functional.hardsigmoid(mt.tensor([-4.0, 0.0, 1.5]))
         tensor([0.0000, 0.5000, 0.7500])
     """
-    return _hardsigmoid(input)
+    return relu6(input + 3) / 6
 
 
+@widened
 def hardswish(input: Tensor) -> Tensor:
     """Return ``x * hardsigmoid(x)``, a `silu` without exponentials (Howard et al., arXiv:1905.02244).
 
@@ -80,17 +82,7 @@ def hardswish(input: Tensor) -> Tensor:
         >>> mt.nn.functional.hardswish(mt.tensor([-1.0, 1.5, 4.0]))
         tensor([-0.3333,  1.1250,  4.0000])
     """
-    return _hardswish(input)
-
-
-@widened
-def _hardsigmoid(x: Tensor) -> Tensor:
-    return relu6(x + 3) / 6
-
-
-@widened
-def _hardswish(x: Tensor) -> Tensor:
-    return x * relu6(x + 3) / 6
+    return input * relu6(input + 3) / 6
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -107,6 +99,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 # Smooth ---------------------------------------------------------------------------------------------------
 
 
+@widened
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """Return x where it is positive, ``alpha * (e**x - 1)`` elsewhere (Clevert et al., arXiv:1511.07289).
 
@@ -115,16 +108,16 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
         >>> mt.nn.functional.elu(mt.tensor([-1.0, 2.0]))
         tensor([-0.6321,  2.0000])
     """
-    return _elu(input, alpha=alpha, scale=1.0)
+    return _elu(input, alpha)
 
 
-@widened
-def _elu(x: Tensor, *, alpha: float, scale: float) -> Tensor:
+def _elu(x: Tensor, alpha: float, scale: float = 1.0) -> Tensor:
     zero = scalar(0, x)
     positive = P.less(zero, x)
     return P.where(positive, x if scale == 1 else x * scale, P.expm1(P.where(positive, zero, x)) * (alpha * scale))
 
 
+@widened
 def selu(input: Tensor) -> Tensor:
     """Return `elu`, scaled so that mean 0 and variance 1 are kept (Klambauer et al., arXiv:1706.02515).
 
@@ -133,7 +126,7 @@ def selu(input: Tensor) -> Tensor:
         >>> mt.nn.functional.selu(mt.tensor([-1.0, 1.0]))
         tensor([-1.1113,  1.0507])
     """
-    return _elu(input, alpha=1.6732632423543772, scale=1.0507009873554805)
+    return _elu(input, 1.6732632423543772, 1.0507009873554805)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -205,6 +198,7 @@ def mish(input: Tensor) -> Tensor:
     return _mish(input)
 
 
+@widened
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Return ``log(1 + e**(beta * x)) / beta``, a smooth relu; x where ``beta * x`` is above the threshold.
 
@@ -213,15 +207,10 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
         >>> mt.nn.functional.softplus(mt.tensor([-1.0, 0.0, 50.0]))
         tensor([ 0.3133,  0.6931, 50.0000])
     """
-    return _softplus(input, beta=beta, threshold=threshold)
-
-
-@widened
-def _softplus(x: Tensor, *, beta: float, threshold: float) -> Tensor:
-    scaled = x if equals(beta, 1) else x * beta
-    above = P.less(scalar(threshold, x), scaled)
-    soft = P.log1p(P.exp(P.where(above, scalar(0, x), scaled)))
-    return P.where(above, x, soft if equals(beta, 1) else soft / beta)
+    scaled = input if equals(beta, 1) else input * beta
+    above = P.less(scalar(threshold, input), scaled)
+    soft = P.log1p(P.exp(P.where(above, scalar(0, input), scaled)))
+    return P.where(above, input, soft if equals(beta, 1) else soft / beta)
 
 
 def log_sigmoid(input: Tensor) -> Tensor:
@@ -238,6 +227,7 @@ def log_sigmoid(input: Tensor) -> Tensor:
 logsigmoid = log_sigmoid  # PyTorch's name of it
 
 
+@widened
 def softsign(input: Tensor) -> Tensor:
     """Return ``x / (1 + |x|)``.
 
@@ -246,12 +236,7 @@ def softsign(input: Tensor) -> Tensor:
         >>> mt.nn.functional.softsign(mt.tensor([-1.0, 3.0]))
         tensor([-0.5000,  0.7500])
     """
-    return _softsign(input)
-
-
-@widened
-def _softsign(x: Tensor) -> Tensor:
-    return x / (P.absolute(x) + 1)
+    return input / (P.absolute(input) + 1)
 
 
 def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:

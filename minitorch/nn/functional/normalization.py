@@ -15,7 +15,7 @@ from ...errors import ShapeError
 from ...functional.inplace import assign
 from ...functional.operands import equals, probability, promote, require_float, to_dtype, widen, widened
 from ...functional.random import rand
-from ...functional.reductions import norm
+from ...functional.reductions import element_count, kept_shape, norm
 from ...functional.reductions import sum as sum_
 from ...functional.selection import clamp
 from ...functional.shaping import broadcast_tensors
@@ -27,9 +27,8 @@ __all__ = ["batch_norm", "cosine_similarity", "dropout", "group_norm", "layer_no
 
 def _mean(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return the mean over dims, which are kept with length 1."""
-    kept = tuple([1 if axis in dims else length for axis, length in enumerate(x.shape)])
-    count = math.prod([x.shape[dim] for dim in dims])
-    return P.reshape(P.div(P.reduce_sum(x, dims=dims), scalar(count, x)), shape=kept)
+    mean = P.div(P.reduce_sum(x, dims=dims), scalar(element_count(x, dims), x))
+    return P.reshape(mean, shape=kept_shape(x.shape, dims))
 
 
 def _standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
@@ -243,10 +242,11 @@ def _update(running: Tensor | None, batch: Tensor, momentum: float | Tensor, fac
             assign(running, running + (new - running) * momentum, "the update of a running statistic")
 
 
-def _length(x: Tensor, dim: int, eps: float) -> Tensor:
-    """Return the Euclidean length along a dimension, at least eps; limited inside the root, for a finite slope."""
+@widened
+def _divided_by_length(x: Tensor, dim: int, eps: float) -> Tensor:
+    """Divide by the Euclidean length along a dimension, at least eps; limited inside the root, for a finite slope."""
     squares = sum_(x * x, dim=dim, keepdim=True)
-    return P.sqrt(P.maximum(squares, scalar(eps * eps, squares)))
+    return x / P.sqrt(P.maximum(squares, scalar(eps * eps, squares)))
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
@@ -258,13 +258,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
         tensor([[0.6000, 0.8000]])
     """
     if p == 2:
-        return _normalize(input, dim=dim, eps=eps)
+        return _divided_by_length(input, dim, eps)
     return input / clamp(norm(input, p, dim, keepdim=True), min=eps)
-
-
-@widened
-def _normalize(x: Tensor, *, dim: int, eps: float) -> Tensor:
-    return x / _length(x, dim, eps)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -277,12 +272,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> mt.nn.functional.cosine_similarity(mt.tensor([[1.0, 0.0]]), mt.tensor([[1.0, 1.0]]))
         tensor([0.7071])
     """
-    return _cosine(*broadcast_tensors(*promote(x1, x2)), dim=dim, eps=eps)
+    return _cosine(*broadcast_tensors(*promote(x1, x2)), dim, eps)
 
 
 @widened
-def _cosine(a: Tensor, b: Tensor, *, dim: int, eps: float) -> Tensor:
-    return sum_(a / _length(a, dim, eps) * (b / _length(b, dim, eps)), dim=dim)
+def _cosine(a: Tensor, b: Tensor, dim: int, eps: float) -> Tensor:
+    return sum_(_divided_by_length(a, dim, eps) * _divided_by_length(b, dim, eps), dim=dim)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
