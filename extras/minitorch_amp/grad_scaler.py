@@ -34,7 +34,8 @@ from minitorch.functional.comparison import isfinite
 from minitorch.functional.data import tensor
 from minitorch.functional.devices import on_cpu
 from minitorch.functional.inplace import assign
-from minitorch.functional.operands import real, to_dtype
+from minitorch.functional.operands import to_dtype
+from minitorch.functional.options import real
 from minitorch.functional.reductions import all as all_of
 from minitorch.interpreters import current_staging
 from minitorch.ir import Node

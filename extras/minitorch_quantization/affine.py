@@ -22,7 +22,8 @@ from minitorch import primitives as P
 from minitorch.autograd import Context, Function
 from minitorch.dtypes import DType, float32, int8, int32, uint8
 from minitorch.errors import DTypeError, QuantizationError
-from minitorch.functional.operands import operand, wrap_dim
+from minitorch.functional.operands import operand
+from minitorch.functional.options import wrap_dim
 from minitorch.functional.quantised import bounds, clamped, dequantised, quantised, to_whole
 from minitorch.functional.selection import where
 from minitorch.interpreters import current_staging

@@ -19,7 +19,7 @@ from minitorch.functional.casting import numel
 from minitorch.functional.creation import full
 from minitorch.functional.extremes import amax, amin
 from minitorch.functional.inplace import assign
-from minitorch.functional.operands import wrap_dim
+from minitorch.functional.options import wrap_dim
 from minitorch.functional.selection import maximum, minimum, where
 from minitorch.interpreters import current_staging
 from minitorch.nn.module import Module

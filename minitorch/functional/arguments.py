@@ -16,7 +16,8 @@ import numpy as np
 
 from ..errors import MinitorchError, by_name, published
 from ..tensor import Tensor
-from .operands import is_operand, require_tensor
+from .operands import is_operand
+from .options import require_tensor
 
 # The types that an annotation allows. Parameters with other annotations are checked by their functions.
 ALLOWED: dict[str, tuple[type, ...]] = {"Tensor": (Tensor,), "Tensor | None": (Tensor, NoneType)}

@@ -16,20 +16,8 @@ from ..tensor import Tensor
 from .elementwise import reciprocal, rsqrt, sqrt, square
 from .families import operators
 from .formulas import unit_sign, with_derivative
-from .operands import (
-    Number,
-    Operand,
-    equals,
-    fitting,
-    like,
-    number,
-    promote,
-    promote_floats,
-    require_number,
-    result_type,
-    to_dtype,
-    widened,
-)
+from .operands import Number, Operand, fitting, like, number, promote, promote_floats, result_type, to_dtype, widened
+from .options import equals, require_number
 
 # The four operations ----------------------------------------------------------------------------------------
 

@@ -22,20 +22,8 @@ from ..sizes import same
 from ..tensor import Tensor
 from .casting import clone, own
 from .families import member
-from .operands import (
-    Ints,
-    as_int,
-    fitting,
-    from_array,
-    ints,
-    is_operand,
-    is_traced,
-    number,
-    promote_all,
-    real,
-    whole,
-    wrap_dim,
-)
+from .operands import fitting, from_array, is_operand, number, promote_all
+from .options import Ints, as_int, ints, is_traced, real, whole, wrap_dim
 from .parts import diagonal as diagonal_of
 from .parts import dim_with_places, part
 from .shaping import atleast_1d, atleast_2d, flatten, unsqueeze

@@ -15,7 +15,8 @@ from ..errors import DTypeError
 from ..interpreters import concrete
 from ..tensor import Tensor
 from .families import member, operators
-from .operands import Operand, equals, like, operand, promote, to_dtype
+from .operands import Operand, like, operand, promote, to_dtype
+from .options import equals
 
 Binary = Callable[[Operand, Operand], Tensor]
 Formula = Callable[..., Tensor]

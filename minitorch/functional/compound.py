@@ -8,20 +8,8 @@ from .. import primitives as P
 from ..dtypes import PYTHON_NUMBERS
 from ..tensor import Tensor
 from .formulas import sigmoid, sign, unit_sign, with_derivative
-from .operands import (
-    Number,
-    Operand,
-    equals,
-    fitting,
-    like,
-    promote,
-    promote_all,
-    promote_floats,
-    require_float,
-    require_number,
-    wide,
-    widened,
-)
+from .operands import Number, Operand, fitting, like, promote, promote_all, promote_floats, wide, widened
+from .options import equals, require_float, require_number
 from .selection import minimum
 
 

@@ -21,7 +21,8 @@ from ..sizes import larger
 from ..tensor import Tensor
 from .data import factory, tensor
 from .families import member
-from .operands import Number, as_int, as_shape, fitting, number, real, to_dtype, whole
+from .operands import Number, fitting, number, to_dtype
+from .options import as_int, as_shape, real, whole
 
 # One number everywhere --------------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ from . import complementary
 from . import formulas as F
 from .casting import finfo
 from .families import member
-from .operands import as_float, like, operand, require_number, widened
+from .operands import as_float, like, operand, widened
+from .options import require_number
 
 Formula = Callable[[Tensor], Tensor]
 Unary = Callable[[Tensor], Tensor]

@@ -9,7 +9,8 @@ from .. import dtypes
 from .. import primitives as P
 from ..tensor import Tensor
 from .casting import clone
-from .operands import operand, wrap_dim
+from .operands import operand
+from .options import wrap_dim
 from .reductions import Dims, kept_shape, need_elements, reduce, reduced_dims
 from .selection import maximum, minimum
 

@@ -16,7 +16,8 @@ from .. import primitives as P
 from ..autograd import Context, Function
 from ..interpreters import expand_operands
 from ..tensor import Tensor
-from .operands import like, require_float, require_number, to_dtype
+from .operands import like, to_dtype
+from .options import require_float, require_number
 
 Formula = Callable[..., Tensor]
 

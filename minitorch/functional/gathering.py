@@ -22,7 +22,8 @@ from ..sizes import smaller
 from ..tensor import Tensor
 from .casting import contiguous
 from .indexing import MASK_FIX, coordinates, existing, gathered, getitem
-from .operands import equals, fitting, from_array, number, operand, to_dtype, wrap_dim
+from .operands import fitting, from_array, number, operand, to_dtype
+from .options import equals, wrap_dim
 from .parts import part
 from .shaping import broadcast_tensors, movedim, ravel
 

@@ -23,7 +23,8 @@ from .data import tensor
 from .devices import on_cpu
 from .gaussian import from_uniform
 from .inplace import assign
-from .operands import like, real, require_tensor, wrapped
+from .operands import like, wrapped
+from .options import real, require_tensor
 
 __all__ = ["Generator", "default_generator", "initial_seed", "manual_seed", "seed"]
 

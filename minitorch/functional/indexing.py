@@ -24,7 +24,8 @@ from ..sizes import is_symbolic, larger, same, smaller
 from ..tensor import Tensor
 from .casting import contiguous
 from .inplace import assign
-from .operands import as_int, checked, fitting_or_infinite, from_array, number, operand, to_dtype, wrap_dim
+from .operands import fitting_or_infinite, from_array, number, operand, to_dtype
+from .options import as_int, checked, wrap_dim
 from .parts import position
 from .shaping import ravel
 

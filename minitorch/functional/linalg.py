@@ -18,22 +18,8 @@ from ..interpreters import broadcast_shapes, handled
 from ..tensor import Tensor
 from .arranging import roll
 from .contraction import check_types, contract
-from .operands import (
-    Operand,
-    as_int,
-    equals,
-    fitting,
-    ints,
-    is_operand,
-    is_traced,
-    number,
-    operand,
-    promote,
-    promote_all,
-    to_dtype,
-    widened,
-    wrap_dim,
-)
+from .operands import Operand, fitting, is_operand, number, operand, promote, promote_all, to_dtype, widened
+from .options import as_int, equals, ints, is_traced, wrap_dim
 from .parts import diagonal
 from .shaping import broadcast_tensors
 

@@ -19,7 +19,8 @@ from ..primitives.indexing import sortable
 from ..tensor import Tensor
 from .casting import contiguous
 from .gathering import gather
-from .operands import from_array, operand, promote, wrap_dim
+from .operands import from_array, operand, promote
+from .options import wrap_dim
 from .parts import dim_with_places, part
 from .shaping import ravel, squeeze, unsqueeze
 

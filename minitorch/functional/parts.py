@@ -11,7 +11,7 @@ from itertools import pairwise
 from .. import primitives as P
 from ..sizes import larger, smaller
 from ..tensor import Tensor
-from .operands import Ints, as_int, ints, wrap_dim
+from .options import Ints, as_int, ints, wrap_dim
 from .shaping import movedim
 
 __all__ = ["chunk", "diagonal", "narrow", "select", "split", "tensor_split", "unbind", "unfold"]

@@ -19,19 +19,8 @@ from .arithmetic import add, mul
 from .data import factory
 from .generator import Generator, default_generator, gaussian, integers, joined, uniform, unpacked
 from .inplace import assign
-from .operands import (
-    as_shape,
-    checked,
-    is_traced,
-    like,
-    number,
-    operand,
-    probability,
-    real,
-    require_float,
-    require_tensor,
-    to_dtype,
-)
+from .operands import like, number, operand, to_dtype
+from .options import as_shape, checked, is_traced, probability, real, require_float, require_tensor
 
 # Real numbers -----------------------------------------------------------------------------------------------
 

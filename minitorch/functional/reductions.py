@@ -18,18 +18,8 @@ from ..dtypes import DType
 from ..interpreters import handled
 from ..ir import Shape
 from ..tensor import Tensor, share
-from .operands import (
-    as_float,
-    like,
-    operand,
-    require_float,
-    require_tensor,
-    to_dtype,
-    widen,
-    widened,
-    wrap_dim,
-    wrap_dims,
-)
+from .operands import as_float, like, operand, to_dtype, widen, widened
+from .options import require_float, require_tensor, wrap_dim, wrap_dims
 
 __all__ = [
     "all", "any", "count_nonzero", "cumprod", "cumsum", "log_softmax", "logsumexp", "nansum", "norm", "prod", "softmax",

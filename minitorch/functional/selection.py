@@ -10,7 +10,8 @@ from ..dtypes import bool_
 from ..errors import DTypeError
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor, share
-from .operands import Operand, operand, promote, require_tensor, stored_alike
+from .operands import Operand, operand, promote, stored_alike
+from .options import require_tensor
 
 
 def maximum(input: Operand, other: Operand) -> Tensor:

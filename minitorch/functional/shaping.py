@@ -22,7 +22,7 @@ from ..tensor import Tensor
 from .bits import read_as
 from .casting import contiguous
 from .families import member
-from .operands import Ints, ints, require_tensor, wrap_dim
+from .options import Ints, ints, require_tensor, wrap_dim
 
 # The same elements in the same order ----------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ from .. import dtypes
 from .. import primitives as P
 from ..sizes import larger
 from ..tensor import Tensor
-from .operands import Number, like, operand, real, require_float, to_dtype, widen
+from .operands import Number, like, operand, to_dtype, widen
+from .options import real, require_float
 from .reductions import Dims, element_count, kept_shape, nansum, reduce, reduced_dims, root, sum
 
 

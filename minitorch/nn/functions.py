@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from ..functional.arguments import ALLOWED
-from ..functional.operands import probability, require_tensor
+from ..functional.options import probability, require_tensor
 from ..functional.shaping import flatten, unflatten
 from ..tensor import Tensor
 from . import functional as F

@@ -12,7 +12,7 @@ from typing import Any
 from ..dtypes import DEFAULT_FLOAT, DType
 from ..functional.creation import empty
 from ..functional.devices import on_cpu
-from ..functional.operands import whole
+from ..functional.options import whole
 from ..tensor import Tensor
 from . import functional as F
 from . import init

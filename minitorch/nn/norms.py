@@ -11,7 +11,7 @@ from ..functional.creation import ones, zeros
 from ..functional.devices import on_cpu
 from ..functional.elementwise import reciprocal
 from ..functional.inplace import assign
-from ..functional.operands import whole
+from ..functional.options import whole
 from ..tensor import Tensor
 from . import functional as F
 from . import init

@@ -8,7 +8,7 @@ from typing import Any
 from ..dtypes import DType, float32
 from ..errors import DTypeError
 from ..functional.creation import zeros
-from ..functional.operands import probability, whole
+from ..functional.options import probability, whole
 from ..interpreters import current_handler
 from ..ir import warn_user
 from ..tensor import Tensor

@@ -11,7 +11,7 @@ from typing import Any
 from ..dtypes import DType
 from ..errors import ShapeError
 from ..functional.creation import zeros
-from ..functional.operands import require_tensor, whole
+from ..functional.options import require_tensor, whole
 from ..functional.shaping import squeeze, unsqueeze
 from ..tensor import Tensor
 from . import functional as F

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import ShapeError
 from ..functional.arranging import cat, stack
 from ..functional.creation import zeros
-from ..functional.operands import require_tensor
+from ..functional.options import require_tensor
 from ..functional.parts import unbind
 from ..functional.shaping import flatten, squeeze, transpose, unsqueeze
 from ..packages import load

@@ -10,7 +10,7 @@ from ..autograd import no_grad
 from ..dtypes import float32
 from ..functional.arranging import cat, stack
 from ..functional.inplace import assign
-from ..functional.operands import real
+from ..functional.options import real
 from ..functional.parts import part
 from ..functional.reductions import norm
 from ..functional.selection import clamp

@@ -15,7 +15,8 @@ from ..dtypes import DType, float64
 from ..errors import TracingError
 from ..functional.creation import full
 from ..functional.inplace import assign
-from ..functional.operands import operand, real, to_dtype
+from ..functional.operands import operand, to_dtype
+from ..functional.options import real
 from ..interpreters import current_staging
 from ..nn.parameter import concretely
 from ..tensor import Tensor

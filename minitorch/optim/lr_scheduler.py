@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import TracingError
-from ..functional.operands import real, whole
+from ..functional.options import real, whole
 from ..interpreters import current_staging
 from .optimizer import Optimizer
 

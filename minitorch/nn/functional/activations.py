@@ -12,7 +12,8 @@ from ... import primitives as P
 from ...dtypes import DType
 from ...functional.elementwise import sigmoid
 from ...functional.formulas import with_derivative
-from ...functional.operands import equals, fitting, is_traced, real, require_number, widened
+from ...functional.operands import fitting, widened
+from ...functional.options import equals, is_traced, real, require_number
 from ...functional.reductions import softmax
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ... import primitives as P
 from ...dtypes import int64
 from ...errors import DTypeError, ShapeError
-from ...functional.operands import as_int, checked, to_dtype
+from ...functional.operands import to_dtype
+from ...functional.options import as_int, checked
 from ...interpreters import concrete
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share

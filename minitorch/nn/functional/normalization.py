@@ -13,7 +13,8 @@ from ... import primitives as P
 from ...autograd import no_grad
 from ...errors import ShapeError
 from ...functional.inplace import assign
-from ...functional.operands import equals, probability, promote, require_float, to_dtype, widen, widened
+from ...functional.operands import promote, to_dtype, widen, widened
+from ...functional.options import equals, probability, require_float
 from ...functional.random import rand
 from ...functional.reductions import element_count, kept_shape, norm
 from ...functional.reductions import sum as sum_

@@ -8,7 +8,8 @@ import pytest
 
 import minitorch as mt
 from minitorch import dtypes
-from minitorch.functional.operands import promote, promote_all, wrap_dim, wrap_dims
+from minitorch.functional.operands import promote, promote_all
+from minitorch.functional.options import wrap_dim, wrap_dims
 
 ORDER = {"bool": 0, "int": 1, "float": 2}
 
