@@ -41,7 +41,7 @@ class ParamGroup(MutableMapping[str, Any]):
 
     def __init__(self, values: dict[str, Any]) -> None:
         self._values: dict[str, Any] = {}  # a float as a Tensor, a tuple of floats as a tuple of Tensors
-        self._zero: dict[str, bool] = {}
+        self._truth: dict[str, bool] = {}  # whether a flag is set, or a number not zero
         self._baked: set[str] = set()
         self.slots: tuple[str, ...] = ()  # the state that the optimiser has made
         for name, value in values.items():
@@ -60,20 +60,16 @@ class ParamGroup(MutableMapping[str, Any]):
         return value
 
     def __setitem__(self, name: str, value: Any) -> None:
-        old = self._values.get(name)
+        old: Any = self._values.get(name)
+        self._check_baked(name, truth := isinstance(value, Tensor) or bool(value))
+        self._truth[name] = truth
         if isinstance(old, Tensor):
-            self._check_baked(name, zero := _is_zero(value), self._zero[name])
-            self._zero[name] = zero
             _write(old, value)
-        elif old is not None and _is_tuple_of(old, Tensor):
+        elif _is_tuple_of(old, Tensor):
             for tensor, number in zip(old, value, strict=True):
                 _write(tensor, number)
-        elif name not in self._values:
-            self._zero[name] = _is_zero(value)
-            self._values[name] = _kept(value)
         else:
-            self._check_baked(name, value, old)
-            self._values[name] = value
+            self._values[name] = value if name in self._values else _kept(value)
 
     def __delitem__(self, name: str) -> None:
         del self._values[name]
@@ -101,8 +97,7 @@ class ParamGroup(MutableMapping[str, Any]):
         """Return whether a flag is set, or a number not zero, where the answer shapes the update."""
         if _is_recorded():
             self._baked.add(name)
-        value = self._values[name]
-        return not self._zero[name] if isinstance(value, Tensor) else bool(value)
+        return self._truth[name]
 
     def check(self, name: str, value: Any) -> None:
         """Refuse invalid values before any is set.
@@ -114,7 +109,7 @@ class ParamGroup(MutableMapping[str, Any]):
         """
         old = self._values[name]
         if isinstance(old, Tensor):
-            self._check_baked(name, real(name, value) == 0, self._zero[name])
+            self._check_baked(name, real(name, value) != 0)
         elif _is_tuple_of(old, Tensor):
             if not isinstance(value, list | tuple):
                 raise TypeError(f"{name} is a tuple of numbers, not {type(value).__name__}")
@@ -126,13 +121,15 @@ class ParamGroup(MutableMapping[str, Any]):
             kinds = bool if isinstance(old, bool) else int | float if isinstance(old, int) else object
             if not isinstance(value, kinds):
                 raise TypeError(f"{name} is {old!r}, and cannot be {value!r:.60}")
-            self._check_baked(name, value, old)
+            self._check_baked(name, bool(value))
 
-    def _check_baked(self, name: str, new: Any, old: Any) -> None:
-        if name in self._baked and new != old:
+    def _check_baked(self, name: str, truth: bool) -> None:
+        if name in self._baked and truth != self._truth[name]:
+            is_number, old = isinstance(self._values[name], Tensor), self._truth[name]
+            was = f"{'not ' * old}zero" if is_number else repr(self._values[name])
             raise TracingError(
                 "MT106",
-                f"{name} was {_was(self._values[name], old)} when the optimiser's step was recorded into a graph",
+                f"{name} was {was} when the optimiser's step was recorded into a graph",
                 why="a number is an input of the graph; a flag, or whether a term is there at all, is its structure",
                 fix=f"set {name} before the step is first traced, or make a new optimiser and trace a new step",
             )
@@ -195,16 +192,6 @@ def _is_recorded() -> bool:
 
 def _is_tuple_of(value: Any, kind: type) -> bool:
     return isinstance(value, tuple) and bool(value) and all(isinstance(item, kind) for item in value)
-
-
-def _was(value: Any, old: Any) -> str:
-    if isinstance(value, Tensor):
-        return "zero" if old else "not zero"
-    return repr(old)
-
-
-def _is_zero(value: Any) -> bool:
-    return isinstance(value, (int, float)) and value == 0
 
 
 def _number(value: float | Tensor) -> Tensor:
