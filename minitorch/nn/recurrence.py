@@ -17,12 +17,15 @@ arXiv:1406.1078, with the reset after the product).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..autograd import Context, Function
+from ..errors import ShapeError
 from ..functional.arranging import stack
 from ..functional.elementwise import sigmoid, tanh
+from ..functional.options import require_tensor
 from ..functional.parts import chunk, unbind
 from ..functional.selection import relu
 from ..tensor import Tensor
@@ -85,6 +88,24 @@ KINDS: dict[str, Kind] = {
     "LSTM": Kind(4, 2, lstm_step),
     "GRU": Kind(3, 1, gru_step),
 }
+
+
+def checked_state(title: str, hx: Any, shapes: Mapping[str, tuple[int, ...]], why: str) -> State:
+    """Return a given state as a tuple of tensors, which have these names and shapes.
+
+    Raises:
+        TypeError: if it is something else.
+        ShapeError: if a shape differs (``MT201``).
+    """
+    given = tuple(hx) if len(shapes) > 1 and isinstance(hx, (tuple, list)) else (hx,)
+    if len(given) != len(shapes):
+        raise TypeError(f"{title}: hx is a pair of tensors ({', '.join(shapes)}), not {type(hx).__name__}")
+    for each, (name, shape) in zip(given, shapes.items(), strict=True):
+        require_tensor(title, name, each)
+        if each.shape != shape:
+            what, fix = f"{name} is {each.spec}, and not of shape {list(shape)}", "leave it out to begin with zeros"
+            raise ShapeError("MT201", f"{title}: {what}", why=why, fix=fix)
+    return given
 
 
 class TakenApart(Function):

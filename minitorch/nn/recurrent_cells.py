@@ -19,7 +19,7 @@ from . import init
 from .layers import parameter
 from .module import Module
 from .parameter import Parameter
-from .recurrence import KINDS
+from .recurrence import KINDS, checked_state
 from .recurrent import mode_of
 
 
@@ -70,28 +70,13 @@ class Cell(Module):
         if hx is None:
             state = (zeros(shape, dtype=input.dtype),) * kind.states
         else:
-            state = self._given(hx, shape, kind.states)
+            why = "it has hidden_size features for each row of the input"
+            state = checked_state(self.title, hx, dict.fromkeys(("hx", "h c")[kind.states - 1].split(), shape), why)
         batched = input.ndim == 2
         x, state = (input, state) if batched else (unsqueeze(input, 0), tuple([unsqueeze(each, 0) for each in state]))
         state = kind.step(self.product(x, "ih"), self.product(state[0], "hh"), state)
         state = state if batched else tuple([squeeze(each, 0) for each in state])
         return state if kind.states > 1 else state[0]
-
-    def _given(self, hx: Any, shape: tuple[int, ...], count: int) -> tuple[Tensor, ...]:
-        """Return the given state as a tuple."""
-        given = tuple(hx) if count > 1 and isinstance(hx, (tuple, list)) else (hx,)
-        if len(given) != count:
-            raise TypeError(f"{self.title}: hx is a pair of tensors (h, c), not {type(hx).__name__}")
-        for each in given:
-            require_tensor(self.title, "hx", each)
-            if each.shape != shape:
-                raise ShapeError(
-                    "MT201",
-                    f"{self.title}: the state is {each.spec}, and not of shape {list(shape)}",
-                    why="it has hidden_size features for each row of the input",
-                    fix="leave it out to begin with zeros",
-                )
-        return given
 
     def extra_repr(self) -> str:
         """Return the options as text; those with a default only if they differ from it."""

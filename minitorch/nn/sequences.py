@@ -22,7 +22,7 @@ from ..sizes import is_symbolic
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module
-from .recurrence import KINDS, State, scan
+from .recurrence import KINDS, State, checked_state, scan
 
 OPTIONS = ("mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
            "proj_size")  # fmt: skip
@@ -141,21 +141,11 @@ class Recurrent(Module):
         places = self.num_layers * (2 if self.bidirectional else 1)
         if hx is None:
             return [(zeros(x.shape[1], size, dtype=x.dtype),) * places for size in self.sizes]
-        names = ["h_0", "c_0"][: len(self.sizes)] if len(self.sizes) > 1 else ["hx"]
-        given = hx if len(self.sizes) > 1 else (hx,)
-        if not isinstance(given, (tuple, list)) or len(given) != len(self.sizes):
-            raise TypeError(f"{self.title}: hx is a pair of tensors (h_0, c_0), not {type(hx).__name__}")
-        for name, each, size in zip(names, given, self.sizes, strict=True):
-            require_tensor(self.title, name, each)
-            wanted = (places, x.shape[1], size) if batched else (places, size)
-            if each.shape != wanted:
-                raise ShapeError(
-                    "MT201",
-                    f"{self.title}: {name} is {each.spec}, and not of shape {list(wanted)}",
-                    why="it has a state for each layer and direction"
-                    + (", and for each sequence of the batch" if batched else "; the input has no batch"),
-                    fix="leave it out to begin with zeros",
-                )
+        names = ("h_0", "c_0") if len(self.sizes) > 1 else ("hx",)
+        batch = (x.shape[1],) if batched else ()
+        shapes = {name: (places, *batch, size) for name, size in zip(names, self.sizes, strict=True)}
+        why = f"it has a state for each layer and direction{', and each sequence of the batch' * batched}"
+        given = checked_state(self.title, hx, shapes, why)
         return [unbind(each if batched else unsqueeze(each, 1)) for each in given]
 
     def _checked(self, input: Tensor) -> bool:

@@ -201,7 +201,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (lambda: LAYER["RNN"](X.double()), DTypeError, "weights are float32"),
     (lambda: LAYER["RNN"]([[1.0]]), TypeError, "input is a tensor, not list"),
     (lambda: LAYER["cell"](X), ShapeError, "use nn.LSTM"),
-    (lambda: LAYER["cell"](X[0], (mt.zeros(2, 4), mt.zeros(4))), ShapeError, r"state is f32\[4\]"),
+    (lambda: LAYER["cell"](X[0], (mt.zeros(2, 4), mt.zeros(4))), ShapeError, r"c is f32\[4\]"),
     (lambda: LAYER["cell"](X[0], mt.zeros(2, 4)), TypeError, "pair of tensors"),
     (lambda: nn.LSTM(3, 0), ValueError, "hidden_size is at least 1"),
     (lambda: nn.LSTM(3, 4, 0), ValueError, "num_layers is at least 1"),
