@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import minitorch as mt
-from minitorch import functional
+from minitorch.functional import generator, public_names, random
 from minitorch.nn import functional as nn_functional
 
 LEFT_OUT: dict[str, frozenset[str]] = {
@@ -62,7 +62,7 @@ class Function:
         return self.base in RANDOM
 
 
-RANDOM = {"dropout", *functional.public_names(functional.random), *functional.generator.__all__}
+RANDOM = {"dropout", *public_names(random), *generator.__all__}
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
