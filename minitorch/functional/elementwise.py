@@ -24,8 +24,10 @@ Unary = Callable[[Tensor], Tensor]
 
 
 def _unary(
-    name: str, compute: Formula, prepared: Formula, note: str, meaning: str, argument: str, result: str
+    name: str, compute: Formula, prepared: Formula, note: str, *example: str, copies_integers: bool = False
 ) -> Unary:
+    meaning, argument, result = example
+
     @member(name, meaning=meaning, note=note, argument=argument, result=result)
     def function(input: Tensor) -> Tensor:
         """Return {meaning}, for each element. {note}
@@ -35,7 +37,8 @@ def _unary(
             >>> mt.{name}(mt.tensor({argument}))
             tensor({result})
         """
-        return compute(prepared(input))
+        x = prepared(input)
+        return P.cast(x, dtype=x.dtype) if copies_integers and not x.dtype.is_floating_point else compute(x)
 
     return function
 
@@ -48,7 +51,7 @@ def _float(name: str, formula: Formula, *example: str) -> Unary:
 
 def _rounding(name: str, formula: Formula, *example: str) -> Unary:
     """Return a function whose results are whole numbers: integers are copied."""
-    return _unary(name, F.of_floats(formula), operand, "Integers stay as they are.", *example)
+    return _unary(name, formula, operand, "Integers stay as they are.", *example, copies_integers=True)
 
 
 def _number(name: str, formula: Formula, *example: str) -> Unary:

@@ -224,11 +224,6 @@ def _sign(x: Tensor) -> Tensor:
 sign: Formula = with_derivative("sign", _sign, None)
 
 
-def of_floats(formula: Formula) -> Formula:
-    """Return a formula that copies tensors of other types."""
-    return lambda x: formula(x) if x.dtype.is_floating_point else P.cast(x, dtype=x.dtype)
-
-
 def ceil(x: Tensor) -> Tensor:
     """Return the negated floor of -x."""
     return P.neg(P.floor(P.neg(x)))

@@ -38,7 +38,7 @@ def reduced_dims(x: Tensor, dim: Dims) -> tuple[int, ...]:
 
 
 def kept_shape(shape: Shape, dims: tuple[int, ...]) -> Shape:
-    return tuple(1 if axis in dims else length for axis, length in enumerate(shape))
+    return tuple([1 if axis in dims else length for axis, length in enumerate(shape)])
 
 
 def reduce(primitive: P.Primitive, x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -48,7 +48,7 @@ def reduce(primitive: P.Primitive, x: Tensor, dims: tuple[int, ...], keepdim: bo
 
 
 def element_count(x: Tensor, dims: tuple[int, ...]) -> int:
-    return math.prod(x.shape[axis] for axis in dims)
+    return math.prod([x.shape[axis] for axis in dims])
 
 
 def need_elements(name: str, x: Tensor, dims: tuple[int, ...]) -> None:

@@ -144,8 +144,8 @@ class Recurrent(Module):
         names = ("h_0", "c_0") if len(self.sizes) > 1 else ("hx",)
         batch = (x.shape[1],) if batched else ()
         shapes = {name: (places, *batch, size) for name, size in zip(names, self.sizes, strict=True)}
-        why = f"it has a state for each layer and direction{', and each sequence of the batch' * batched}"
-        given = checked_state(self.title, hx, shapes, why)
+        rest = ", and for each sequence of the batch" if batched else "; the input has no batch"
+        given = checked_state(self.title, hx, shapes, f"it has a state for each layer and direction{rest}")
         return [unbind(each if batched else unsqueeze(each, 1)) for each in given]
 
     def _checked(self, input: Tensor) -> bool:

@@ -14,8 +14,6 @@ from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 from .normalization import dropout
 
-__all__ = ["scaled_dot_product_attention"]
-
 
 def _causal_mask(queries: int, keys: int) -> Tensor:
     """Return a mask, True where a query may look: at its own position and those before."""

@@ -14,8 +14,6 @@ from ...tensor import Tensor
 from .lookup import class_numbers
 from .losses import reduced, same_shape, sum_of
 
-__all__ = ["cross_entropy", "nll_loss"]
-
 
 def _class_dim(input: Tensor, name: str) -> int:
     if not input.ndim:

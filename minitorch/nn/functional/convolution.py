@@ -25,8 +25,6 @@ from ...sizes import is_symbolic
 from ...tensor import Tensor
 from .pooling import Ints, Pairs, padded, per_dim, windows, with_batch
 
-__all__ = ["conv1d", "conv2d", "conv3d", "linear"]
-
 
 @handled
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

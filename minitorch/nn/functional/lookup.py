@@ -11,8 +11,6 @@ from ...interpreters import concrete
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 
-__all__ = ["embedding", "one_hot"]
-
 
 def class_numbers(x: Tensor, name: str) -> Tensor:
     """Return integers of any type as int64.

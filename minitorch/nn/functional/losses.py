@@ -18,18 +18,9 @@ from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .activations import log_sigmoid
 
-__all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "mse_loss",
-    "smooth_l1_loss",
-]
-
 
 def sum_of(x: Tensor) -> Tensor:
+    """Return the sum of all elements."""
     return P.reduce_sum(x, dims=tuple(range(x.ndim)))
 
 
@@ -174,6 +165,11 @@ def binary_cross_entropy(
 
 
 def same_shape(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, ...]:
+    """Return input and target in one type.
+
+    Raises:
+        ShapeError: if their shapes differ (``MT201``).
+    """
     if input.shape != target.shape:
         raise ShapeError(
             "MT201",

@@ -16,20 +16,19 @@ from ...functional.inplace import assign
 from ...functional.operands import promote, to_dtype, widen, widened
 from ...functional.options import equals, probability, require_float
 from ...functional.random import rand
-from ...functional.reductions import element_count, kept_shape, norm
+from ...functional.reductions import norm
 from ...functional.reductions import sum as sum_
 from ...functional.selection import clamp
 from ...functional.shaping import broadcast_tensors
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 
-__all__ = ["batch_norm", "cosine_similarity", "dropout", "group_norm", "layer_norm", "normalize", "rms_norm"]
-
 
 def _mean(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return the mean over dims, which are kept with length 1."""
-    mean = P.div(P.reduce_sum(x, dims=dims), scalar(element_count(x, dims), x))
-    return P.reshape(mean, shape=kept_shape(x.shape, dims))
+    kept = tuple([1 if axis in dims else length for axis, length in enumerate(x.shape)])
+    count = math.prod([x.shape[dim] for dim in dims])
+    return P.reshape(P.div(P.reduce_sum(x, dims=dims), scalar(count, x)), shape=kept)
 
 
 def _standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
@@ -243,11 +242,13 @@ def _update(running: Tensor | None, batch: Tensor, momentum: float | Tensor, fac
             assign(running, running + (new - running) * momentum, "the update of a running statistic")
 
 
-@widened
 def _divided_by_length(x: Tensor, dim: int, eps: float) -> Tensor:
     """Divide by the Euclidean length along a dimension, at least eps; limited inside the root, for a finite slope."""
     squares = sum_(x * x, dim=dim, keepdim=True)
     return x / P.sqrt(P.maximum(squares, scalar(eps * eps, squares)))
+
+
+_normalized = widened(_divided_by_length)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
@@ -259,7 +260,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
         tensor([[0.6000, 0.8000]])
     """
     if p == 2:
-        return _divided_by_length(input, dim, eps)
+        return _normalized(input, dim, eps)
     return input / clamp(norm(input, p, dim, keepdim=True), min=eps)
 
 

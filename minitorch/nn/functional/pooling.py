@@ -24,8 +24,6 @@ from ...primitives.reductions import lowest
 from ...sizes import same
 from ...tensor import Tensor
 
-__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]
-
 Ints = int | Sequence[int]
 Pairs = Sequence[tuple[int, int]]
 
