@@ -25,7 +25,7 @@ from hypothesis import given, settings, strategies
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
 from minitorch_grading.grading.course.config import FOLDERS, configure, lets_code_run
-from minitorch_grading.grading.course.folders import Course, Stray, Submission, submissions
+from minitorch_grading.grading.course.folders import Course, Stray, submissions
 from minitorch_grading.grading.course.gradebook.gradebook import Book
 from minitorch_grading.grading.course.gradebook.ledger import Ledger
 from minitorch_grading.grading.course.gradebook.recorder import Recorder
@@ -106,7 +106,7 @@ def test_what_is_no_submission_is_reported(course: Course) -> None:
     for name in ("red\x1b[31m", "half\udc80"):  # a terminal would obey the one, and no gradebook takes the other
         (course.submitted / name / classes.EXERCISE).mkdir(parents=True)
     found, strays = submissions(course)
-    assert [each.student for each in found] == ["ana"]
+    assert [student for student, _ in found] == ["ana"]
     assert [each.path.name for each in strays] == ["homework", "eve", "half\udc80", "notes.txt", "red\x1b[31m"]
     shown = str(Report([], strays))
     assert "half\\udc80" in shown and "red\\x1b[31m" in shown and shown.encode()
@@ -130,7 +130,7 @@ REFUSED = {
 def test_a_name_that_is_not_safe_everywhere_is_refused(course: Course, name: str) -> None:
     hand_in(course.root, name, notebook(sample()))
     found, strays = submissions(course)
-    assert [each.student for each in found] == ["ana"]
+    assert [student for student, _ in found] == ["ana"]
     assert [(each.path.name, REFUSED[name] in each.reason) for each in strays] == [(name, True)]
     with pytest.raises(CommandError, match="no student and no exercise"):
         submissions(course, [name])
@@ -142,7 +142,7 @@ def test_a_name_that_is_not_safe_everywhere_is_refused(course: Course, name: str
 def test_names_of_any_script_are_names(course: Course, name: str) -> None:
     hand_in(course.root, name, notebook(sample()))
     found, strays = submissions(course, [name])
-    assert [each.student for each in found] == [name] and not strays
+    assert [student for student, _ in found] == [name] and not strays
 
 
 def test_students_and_exercises_are_chosen_together(course: Course) -> None:
@@ -153,7 +153,7 @@ def test_students_and_exercises_are_chosen_together(course: Course) -> None:
         hand_in(course.root, student, notebook(sample()), exercise=exercise)
 
     def chosen(*only: str) -> list[str]:
-        return [f"{each.student} {each.exercise[:2]}" for each in submissions(course, only)[0]]
+        return [f"{student} {exercise[:2]}" for student, exercise in submissions(course, only)[0]]
 
     assert chosen("ana") == ["ana 01", "ana 02"]
     assert chosen("02-other") == ["ana 02", "bob 02"]
@@ -175,7 +175,7 @@ def test_a_folder_that_may_not_be_read_is_reported(course: Course, monkeypatch: 
 
     monkeypatch.setattr(os, "scandir", closed)
     found, strays = submissions(course)
-    assert [each.student for each in found] == ["ana"]
+    assert [student for student, _ in found] == ["ana"]
     assert strays == [Stray(course.submitted / "bob")]
 
 
@@ -611,10 +611,7 @@ def test_a_worker_does_the_next_submission_while_an_answer_is_written(
 
     monkeypatch.setattr(local, "Worker", Fake)
     names = ("ana", "bob", "eve")
-    jobs = {
-        Submission(name, EXERCISE, course.submitted): Job(course.root, name, [], (1,), Limits(), True, seconds=1)
-        for name in names
-    }
+    jobs = {(name, EXERCISE): Job(course.root, name, [], (1,), Limits(), True, seconds=1) for name in names}
     with local.here(jobs, 1) as answers:
         assert next(answers)[1]["of"] == "ana"
         assert [begun.get(timeout=60) for _ in range(2)] == ["ana", "bob"]

@@ -16,7 +16,7 @@ from typing import Any
 from minitorch.errors import CommandError
 
 from .course.bests import Best, bests_of
-from .course.folders import Course, Submission, chosen
+from .course.folders import Course, chosen
 from .course.gradebook.ledger import Cells, Ledger
 from .course.gradebook.recorder import noticed
 from .course.journal.history import PERSON, Event, History, now
@@ -158,8 +158,7 @@ def overview(course: Course, only: Sequence[str] = ()) -> Overview:
     journal = Journal(course.journal).read()
     if not ledger.marks:
         raise CommandError(f"nothing was graded in {course.root}: `minitorch grade {course.submitted}` does it")
-    found = [Submission(*who, course.submitted / who[0] / who[1]) for who in sorted(ledger.marks)]
-    kept = [(each.student, each.exercise) for each in chosen(course, found, only)]
+    kept = chosen(course, sorted(ledger.marks), only)
     rows = [Row.read(who, ledger, journal.entries.get(who)) for who in kept]
     roster = roster_of(course.root)
     history = History(course.history)

@@ -22,7 +22,7 @@ from pygments.token import Comment, Name, Number, String, Text
 from minitorch.errors import CommandError
 
 from ..dependencies import place_of, sources
-from .course.folders import Course, Submission, read_exercise, submissions
+from .course.folders import Course, read_exercise, submissions
 from .course.names import visible
 from .course.private import replace as write_file
 from .limits import Limits
@@ -259,10 +259,10 @@ def similar(course: Course, exercise: str, common: float, at_least: float, most:
         CommandError: if there is nothing to compare.
     """
     found, notes = [], []
-    for each in submissions(course, (exercise,))[0]:
-        pieces, trouble = _code(each)
-        found.append(party(each.student, pieces))
-        notes += [f"{each.student}: {said}" for said in trouble]
+    for student, _ in submissions(course, (exercise,))[0]:
+        pieces, trouble = _code(course.submitted / student / exercise)
+        found.append(party(student, pieces))
+        notes += [f"{student}: {said}" for said in trouble]
     if len(found) < 2:
         raise CommandError(f"nothing to compare: {len(found)} submission of {exercise} in {course.submitted}")
     handed_out = [Piece("", part.source) for part in read_exercise(course, exercise) if part.kind == "code"]
@@ -277,12 +277,12 @@ def engine() -> Party:
     return party("minitorch", pieces, in_class=False)
 
 
-def _code(each: Submission) -> tuple[list[Piece], list[str]]:
+def _code(folder: Path) -> tuple[list[Piece], list[str]]:
     """Return the code cells of a student's notebooks, and why some were not read."""
     pieces: list[Piece] = []
     notes: list[str] = []
     left = LARGEST
-    for name, content in read(each.folder, each.exercise, Limits().notebook).items():
+    for name, content in read(folder, folder.name, Limits().notebook).items():
         try:
             cells = parsed(content)["cells"]
         except DamagedError as error:

@@ -18,9 +18,10 @@ import pytest
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
-from minitorch_grading.grading.course.folders import Course, Submission
+from minitorch_grading.grading.course.folders import Course
 from minitorch_grading.grading.course.gradebook.gradebook import Book
 from minitorch_grading.grading.course.gradebook.ledger import Ledger
+from minitorch_grading.grading.course.gradebook.marks import Who
 from minitorch_grading.grading.course.journal.history import PERSON, History
 from minitorch_grading.grading.course.journal.journal import Journal
 from minitorch_grading.grading.course.report import Report
@@ -71,8 +72,8 @@ class Grader:
         self.exercises: list[str] = []
 
     @contextmanager
-    def __call__(self, jobs: Mapping[Submission, Job], _: object) -> Iterator[Iterator[Any]]:
-        yield ((each, self.answer(each.student, job)) for each, job in jobs.items())
+    def __call__(self, jobs: Mapping[Who, Job], _: object) -> Iterator[Iterator[Any]]:
+        yield ((who, self.answer(who[0], job)) for who, job in jobs.items())
 
     def answer(self, student: str, job: Job) -> dict[str, Any]:
         self.graded.append(student)
@@ -490,10 +491,10 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
 ) -> None:
     works = keeper.write
 
-    def full(course: Course, each: Submission, result: Result) -> None:
-        if each.student == "bob":
+    def full(course: Course, who: Who, result: Result) -> None:
+        if who[0] == "bob":
             raise OSError(28, "No space left on device")
-        works(course, each, result)
+        works(course, who, result)
 
     monkeypatch.setattr(keeper, "write", full)
     with pytest.raises(OSError, match="No space"):

@@ -17,7 +17,7 @@ from typing import Any
 
 from minitorch.errors import CommandError
 
-from ..course.folders import Submission
+from ..course.gradebook.marks import Who
 from ..course.running.local import Answers, handed_out
 from ..submission.worker import Job
 from . import there
@@ -30,7 +30,7 @@ GO_ON = "what is done is kept, and the same command goes on from there"
 
 
 @contextmanager
-def on_cluster(jobs: Mapping[Submission, Job], address: str, at_most: int | None = None) -> Iterator[Answers]:
+def on_cluster(jobs: Mapping[Who, Job], address: str, at_most: int | None = None) -> Iterator[Answers]:
     """Do jobs on a cluster.
 
     Args:
@@ -86,7 +86,7 @@ def _lost(address: str) -> CommandError:
     return CommandError(f"the scheduler at {address} ended or was restarted; {GO_ON}")
 
 
-def _answers(client: Any, jobs: Mapping[Submission, Job], address: str, at_most: int | None) -> Answers:
+def _answers(client: Any, jobs: Mapping[Who, Job], address: str, at_most: int | None) -> Answers:
     from distributed.scheduler import KilledWorker
 
     executor = client.get_executor(pure=False)

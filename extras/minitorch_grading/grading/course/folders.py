@@ -15,6 +15,7 @@ from minitorch.errors import CommandError
 
 from ...handing_out.release import exercises_in
 from ..submission.preflight import DamagedError, Part, released
+from .gradebook.marks import Who
 from .names import refused
 
 ENTRIES = 200
@@ -92,15 +93,6 @@ def read_exercise(course: Course, name: str) -> list[Part]:
 
 
 @dataclass(frozen=True)
-class Submission:
-    """One student's folder for one exercise."""
-
-    student: str
-    exercise: str
-    folder: Path
-
-
-@dataclass(frozen=True)
 class Stray:
     """A path among the submissions that is not graded, and why not."""
 
@@ -108,7 +100,7 @@ class Stray:
     reason: str = "it is no folder of an exercise"
 
 
-def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submission], list[Stray]]:
+def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Who], list[Stray]]:
     """The submissions of a course in order, and what lies among them and is none.
 
     Args:
@@ -123,7 +115,7 @@ def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submissi
     if (course.submitted / "submitted").is_dir():  # or solutions would be graded as a student's
         raise CommandError(f"{course.submitted} is the folder of a course: grade {course.submitted / 'submitted'}")
     exercises = exercises_in(course.exercises)
-    found: list[Submission] = []
+    found: list[Who] = []
     strays: list[Stray] = []
     for student in _inside(course.submitted):
         if student.name.startswith("."):
@@ -131,7 +123,7 @@ def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submissi
         reason = refused(student.name)
         theirs = [] if reason or not _is_folder(student) else [name for name in exercises if _is_folder(student / name)]
         others = [] if reason else [path for path in _inside(student, ENTRIES) if path.name not in theirs]
-        found += [Submission(student.name, name, student / name) for name in theirs]
+        found += [(student.name, name) for name in theirs]
         strays += [Stray(path) for path in others if not path.name.startswith(".")]
         if reason or not (theirs or others):
             strays.append(Stray(student, reason) if reason else Stray(student))
@@ -142,24 +134,20 @@ def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submissi
     return chosen(course, found, only), strays
 
 
-def chosen(course: Course, found: list[Submission], only: Sequence[str]) -> list[Submission]:
+def chosen(course: Course, found: list[Who], only: Sequence[str]) -> list[Who]:
     """Those of some students, of some exercises, or of some students for some exercises.
 
     Raises:
         CommandError: if a name is none of theirs, or there is nothing by these students for these exercises.
     """
-    names = {name for each in found for name in (each.student, each.exercise)}
+    names = {name for who in found for name in who}
     if strange := [name for name in only if name not in names]:
         near = " or ".join(get_close_matches(strange[0], sorted(names)))
         said = f"no student and no exercise in {course.submitted} is called {strange[0]}"
         raise CommandError(f"{said}; did you mean {near}?" if near else said)
-    students = {each.student for each in found}.intersection(only)
-    exercises = {each.exercise for each in found}.intersection(only)
-    kept = [
-        each
-        for each in found
-        if (not students or each.student in students) and (not exercises or each.exercise in exercises)
-    ]
+    students = {student for student, _ in found}.intersection(only)
+    exercises = {exercise for _, exercise in found}.intersection(only)
+    kept = [who for who in found if who[0] in (students or who) and who[1] in (exercises or who)]
     if not kept:
         raise CommandError(
             f"nothing to grade: {', '.join(sorted(students))} handed in no {', '.join(sorted(exercises))}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +76,16 @@ def grade(
         cgroups.prepare()
     rules = Rules.of(course.root)
     found, strays = submissions(course, only)
-    releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}
+    releases = {exercise: read_release(course, exercise) for exercise in sorted({exercise for _, exercise in found})}
     cells = cells_of_task(task, releases) if task else dict.fromkeys(releases, "")
-    found = [each for each in found if each.exercise in cells]
+    found = [who for who in found if who[1] in cells]
     releases = {exercise: releases[exercise] for exercise in cells}
     own = {exercise: _own_sources(course, exercise) for exercise in releases}
     conditions = {name: conditions_of(release, own[name], limits, safe) for name, release in releases.items()}
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(course.journal))
         entries = journal.entries
-        items = [
-            looked_at(each, conditions[each.exercise], entries.get((each.student, each.exercise)), limits.notebook)
-            for each in found
-        ]
+        items = [looked_at(course, who, conditions[who[1]], entries.get(who), limits.notebook) for who in found]
         plan = planned_task(items, cells, releases) if task else planned(course, items, again)
         configure(course)
         notes = _warnings(course, tighten(*course.private))
@@ -103,12 +100,12 @@ def grade(
             progress.begin(len(plan.todo) + len(plan.kept), len(plan.kept))
 
         def done(item: Item, answer: dict[str, Any]) -> None:
-            release = releases[item.submission.exercise]
+            release = releases[item.who[1]]
             result, why = _result(answer, release), "graded again" if item.before else "graded"
             item = replace(item, work=answer.get("work", item.work))  # other work may lie there by now
             if task and item.before is not None and item.before.work == item.work:
                 order = [part.name or "" for part in release if part.points is not None]
-                result = merged(item.before.result, result, cells[item.submission.exercise], order)
+                result = merged(item.before.result, result, cells[item.who[1]], order)
                 why = f"the task {task} was graded again"
             row = keeper.done(item, result, why)
             if progress is not None:
@@ -117,22 +114,22 @@ def grade(
         for item in plan.todo:
             if item.trouble:
                 done(item, {"error": item.trouble})
-        todo = {item.submission: item for item in plan.todo if not item.trouble}
+        todo = {item.who: item for item in plan.todo if not item.trouble}
         jobs = {}
-        for each in sorted(todo, key=attrgetter("exercise")):  # a sandbox is that of an exercise, and starts in seconds
-            release = releases[each.exercise]
+        for who in sorted(todo, key=itemgetter(1)):  # a sandbox is that of an exercise, and starts in seconds
+            exercise, release = who[1], releases[who[1]]
             seconds = limits.seconds + 4 * limits.start_seconds + 30
             seconds += JUDGE_SECONDS * sum(part.is_check for part in release)
-            about = (each.folder.resolve(), each.exercise, release, journal.seeds, limits, safe, seconds)
-            jobs[each] = Job(*about, own[each.exercise])
+            folder = course.submitted.joinpath(*who).resolve()
+            jobs[who] = Job(folder, exercise, release, journal.seeds, limits, safe, seconds, own[exercise])
         if jobs and safe and not scheduler and (seen := sandbox.copies(releases)):
             raise CommandError(seen)
         grading = on_cluster(jobs, scheduler, workers) if scheduler else here(jobs, workers)
-        for each, answer in stack.enter_context(grading):
-            done(todo[each], answer)
+        for who, answer in stack.enter_context(grading):
+            done(todo[who], answer)
         bests = bests_of(entries, conditions)
         tell(course, bests, entries)
-    rows = [keeper.rows[each] for each in found if each in keeper.rows]
+    rows = [keeper.rows[who] for who in found if who in keeper.rows]
     notes += [*journal.notes, *apply(rules, course, releases), *recorder.notes, *_left(journal, rows, plan)]
     return Report(rows, strays, notes, bests)
 

@@ -17,7 +17,8 @@ from minitorch.errors import CommandError
 from ...incidents import Incident
 from ...results import Result
 from ...submission.feedback import page
-from ..folders import Course, Submission
+from ..folders import Course
+from ..gradebook.marks import Who
 from ..gradebook.recorder import Recorder
 from ..handed_in import with_time
 from ..journal.journal import Entry, Journal
@@ -34,13 +35,13 @@ class Keeper:
 
     def __init__(self, course: Course, journal: Journal, recorder: Recorder) -> None:
         self.course, self.journal, self.recorder = course, journal, recorder
-        self.rows: dict[Submission, Row] = {}
+        self.rows: dict[Who, Row] = {}
         self._said: set[str] = set()
 
     def done(self, item: Item, result: Result, why: str) -> Row:
         """Keep a new result; it counts as done when its line is in the journal."""
         with self._guarded("writing its pages", result):
-            write(self.course, item.submission, with_time(result, item.wrong))
+            write(self.course, item.who, with_time(result, item.wrong))
         self.journal.add(item.who, Entry(item.conditions, item.work, result, item.attempt))
         return self.known(item, result, why)
 
@@ -50,7 +51,7 @@ class Keeper:
         with self._guarded("recording it", shown):
             self.recorder.record(item.who, shown, item.work, item.when, why)
         row = Row(*item.who, shown, self.recorder.ledger.marks.get(item.who, {}))
-        self.rows[item.submission] = row
+        self.rows[item.who] = row
         return row
 
     @contextmanager
@@ -69,8 +70,8 @@ class Keeper:
             result.incidents.append(Incident("grader", f"{doing}: {said}"[:300]))
 
 
-def write(course: Course, each: Submission, result: Result) -> None:
+def write(course: Course, who: Who, result: Result) -> None:
     """Write the notebook as it was run, and the student's page."""
     if result.text is not None:
-        replace(course.autograded(each.student, each.exercise), result.text)
-    replace(course.feedback(each.student, each.exercise), page(each.student, each.exercise, result))
+        replace(course.autograded(*who), result.text)
+    replace(course.feedback(*who), page(*who, result))

@@ -16,16 +16,16 @@ from typing import Any
 
 from ...sandbox import bubblewrap as sandbox
 from ...submission.worker import Job, Worker
-from ..folders import Submission
+from ..gradebook.marks import Who
 from .keys import work_of
 
-Answers = Iterator[tuple[Submission, dict[str, Any]]]
+Answers = Iterator[tuple[Who, dict[str, Any]]]
 """Submissions as they are done, each with the answer of `Worker.do`, and a digest of its `work`."""
 LOOK_SECONDS = 5.0  # between two looks at the room there is, if nothing is done meanwhile
 
 
 def handed_out(
-    jobs: Mapping[Submission, Job],
+    jobs: Mapping[Who, Job],
     room: Callable[[], int],
     submit: Callable[[Job], Future[Any]],
     answer: Callable[[Future[Any]], dict[str, Any]] = Future.result,
@@ -37,8 +37,8 @@ def handed_out(
     what lies in the folder when its turn comes.
     """
     waiting = iter(jobs.items())
-    running: dict[Future[Any], tuple[Submission, str]] = {}
-    done: list[tuple[Submission, str, Future[Any]]] = []
+    running: dict[Future[Any], tuple[Who, str]] = {}
+    done: list[tuple[Who, str, Future[Any]]] = []
     while True:
         for each, job in islice(waiting, max(0, room() - len(running))):
             try:
@@ -57,7 +57,7 @@ def handed_out(
 
 
 @contextmanager
-def here(jobs: Mapping[Submission, Job], workers: int | None = None) -> Iterator[Answers]:
+def here(jobs: Mapping[Who, Job], workers: int | None = None) -> Iterator[Answers]:
     """Do jobs in as many worker processes as asked for, by default one for each processor; slots are given here."""
     with ExitStack() as stack:
         count = max(1, min(workers or default_workers(), len(jobs)))

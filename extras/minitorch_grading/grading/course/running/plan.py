@@ -14,7 +14,7 @@ from minitorch.errors import CommandError
 from ...incidents import Incident
 from ...results import Result
 from ...submission.preflight import Part, read
-from ..folders import Course, Submission
+from ..folders import Course
 from ..gradebook.marks import Who
 from ..handed_in import handed_in
 from ..journal.journal import Entry
@@ -26,7 +26,7 @@ class Item:
     """One submission, and what is known of it.
 
     Attributes:
-        submission: the folder.
+        who: the student and the exercise.
         conditions: a digest of those under which it would be graded now.
         before: its last line in the journal.
         work: a digest of what is in the folder now.
@@ -36,7 +36,7 @@ class Item:
         attempt: the number of the attempt, if it is graded now.
     """
 
-    submission: Submission
+    who: Who
     conditions: str
     before: Entry | None
     work: str = ""
@@ -44,11 +44,6 @@ class Item:
     wrong: Incident | None = None
     trouble: str = ""
     attempt: int = 1
-
-    @property
-    def who(self) -> Who:
-        """The student and the exercise."""
-        return self.submission.student, self.submission.exercise
 
     @property
     def is_known(self) -> bool:
@@ -65,12 +60,13 @@ class Plan:
     passed_over: list[Item] = field(default_factory=list)
 
 
-def looked_at(each: Submission, conditions: str, before: Entry | None, largest: int) -> Item:
+def looked_at(course: Course, who: Who, conditions: str, before: Entry | None, largest: int) -> Item:
     """Look at a submission's folder; notebooks may have this many bytes without their outputs."""
-    item = Item(each, conditions, before)
+    item = Item(who, conditions, before)
+    folder = course.submitted.joinpath(*who)
     try:
-        when, wrong = handed_in(each.folder)
-        return replace(item, work=work_of(read(each.folder, each.exercise, largest)), when=when, wrong=wrong)
+        when, wrong = handed_in(folder)
+        return replace(item, work=work_of(read(folder, who[1], largest)), when=when, wrong=wrong)
     except Exception as error:  # whatever it is, it is this submission's alone
         return replace(item, trouble=f"looking at its folder: {type(error).__name__}: {error}")
 
@@ -128,7 +124,7 @@ def planned_task(items: Iterable[Item], cells: Mapping[str, str], releases: Mapp
     """
     plan = Plan()
     for item in items:
-        exercise = item.submission.exercise
+        exercise = item.who[1]
         if item.before is None or item.before.result.failed or item.before.work != item.work or item.trouble:
             plan.passed_over.append(item)
             continue
