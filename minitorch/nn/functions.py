@@ -207,12 +207,11 @@ AdaptiveAvgPool1d = _pool("AdaptiveAvgPool1d", F.adaptive_avg_pool1d, 1, places=
 AdaptiveAvgPool2d = _pool("AdaptiveAvgPool2d", F.adaptive_avg_pool2d, 2, places=2)
 
 
+_TWO = "mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0])"
+
+
 def _loss(
-    name: str,
-    function: Callable[..., Any],
-    result: str,
-    inputs: str = "mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0])",
-    options: str = "",
+    name: str, function: Callable[..., Any], result: str, inputs: str = _TWO, options: str = ""
 ) -> type[FunctionModule]:
     return module_of(name, function, f"tensor({result})", options, f"({inputs})", tensors=2)
 
