@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_course.libraries.recording import FOLDER as RECORDS
+from minitorch_course.libraries.records import FOLDER as RECORDS
 from tests.recorded_functions import write as write_record
 
 FOLDER = Path(__file__).parent / "recorded" / "onnx"

@@ -20,7 +20,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 import minitorch as mt
 from minitorch import nn
 from minitorch_course.conditions import settings, version_of
-from minitorch_course.libraries.recording import FOLDER
+from minitorch_course.libraries.records import FOLDER
 from tests.recorded_functions import write
 from tests.support.browser import CHROMIUM, DRIVER, find
 

@@ -22,7 +22,7 @@ from minitorch_course.libraries.pytorch import RUNTIME_RECORD
 from tests.notebook_runs import execute
 from tools.clone import NOTEBOOKS
 
-LAST = "import json; from minitorch.course.libraries.recording import RAN; print(json.dumps(RAN))"
+LAST = "import json; from minitorch.course.libraries.records import RAN; print(json.dumps(RAN))"
 
 
 def called(notebook: NotebookNode, runner: str = "with_torch") -> dict[str, list[str]]:

@@ -20,7 +20,7 @@ from typing import Any
 from minitorch import course
 from minitorch_course.conditions import version_of
 from minitorch_course.libraries.programs import FUNCTIONS, PROGRAMS, installed
-from minitorch_course.libraries.recording import FOLDER
+from minitorch_course.libraries.records import FOLDER
 from minitorch_course.libraries.stacks import Row, as_data, first_calls, stacks_here
 
 COMMAND = "python -m tools.stacks --save"

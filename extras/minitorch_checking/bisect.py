@@ -40,7 +40,7 @@ from .rounding_errors.stochastic import judge
 if TYPE_CHECKING:
     from minitorch.compiler.kernels.kernel import Kernel
     from minitorch.compiler.kernels.ledger import Ledger
-    from minitorch.compiler.runtime.alone import Runner
+    from minitorch.compiler.runtime.isolated import Runner
     from minitorch.compiler.target import Target
     from minitorch.modes.tracing.program import Program
 
@@ -163,7 +163,7 @@ def _bits(array: Array) -> tuple[Any, ...]:
 
 
 def _first_wrong_kernel(ledger: Ledger, arrays: Sequence[Array], backend: str) -> Culprit | None:
-    from minitorch.compiler.runtime.alone import by_machine, by_python, given
+    from minitorch.compiler.runtime.isolated import by_machine, by_python, given
 
     nodes, known = ledger.graph.nodes, given(ledger.graph, arrays)
     values = values_of(nodes, known)
@@ -202,7 +202,7 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
         found: a node that is computed wrongly from known values: then its loops are run.
     """
     from minitorch.compiler.kernels.ledger import ledger_of
-    from minitorch.compiler.runtime.alone import by_python
+    from minitorch.compiler.runtime.isolated import by_python
 
     if found is None:
         kernels: tuple[Kernel, ...] = (kernel,)
@@ -231,7 +231,7 @@ def _rounds(kernel: Kernel) -> int:
 
 def _fault(kernel: Kernel, nodes: Sequence[Node], values: Arrays, run: Runner) -> str | None:
     """The fault of a kernel on right values: empty for wrong numbers, None if there is none."""
-    from minitorch.compiler.runtime.alone import OutOfBoundsError
+    from minitorch.compiler.runtime.isolated import OutOfBoundsError
 
     made = {node: np.asarray(values[node], order="C") for node in kernel.reads}
     try:
@@ -272,7 +272,7 @@ def _first_wrong_node(
 def _is_right_alone(node: Node, known: set[Node], values: Arrays, run: Runner, target: Target) -> bool:
     """Whether a program of this node alone computes it rightly from the known values."""
     from minitorch.compiler.kernels.ledger import ledger_of
-    from minitorch.compiler.runtime.alone import OutOfBoundsError, run_alone
+    from minitorch.compiler.runtime.isolated import OutOfBoundsError, run_alone
 
     graph, inputs = cut(topological_order([node], known), [node])
     arrays = [values[each] for each in inputs]
@@ -299,7 +299,7 @@ def _running(
     program: Program, ledger: Ledger, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str
 ) -> Culprit | None:
     """Whether the kernels one by one give other bits than the compiled program."""
-    from minitorch.compiler.runtime.alone import by_machine, by_python, run_alone
+    from minitorch.compiler.runtime.isolated import by_machine, by_python, run_alone
 
     if found is None:
         return Culprit(RUNNING, _last_kernel(program, ledger, arrays), None, str(ledger), fault)

@@ -174,7 +174,7 @@ class Shadowed:
         def run() -> tuple[list[Array], bool]:
             if not hasattr(compiled, "allocate"):
                 return compiled([np.array(array, order="K") for array in arrays], overwrite), False
-            from minitorch.compiler.runtime.memory import Guards, pool  # it is loaded already
+            from minitorch.compiler.runtime.memory_pool import Guards, pool  # it is loaded already
 
             guards = Guards()
             compiled.allocate(guards.array)

@@ -14,7 +14,7 @@ from .golfing import Golf, golf
 from .libraries.devices import with_devices
 from .libraries.inductor import inductor
 from .libraries.pytorch import with_onnxruntime, with_torch
-from .libraries.recording import record
+from .libraries.records import record
 from .libraries.stacks import Stacks, stacks, stacks_here
 from .panels.panel import Panel, panel
 from .predicting import Prediction, predict, predictions

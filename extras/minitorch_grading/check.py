@@ -31,7 +31,7 @@ from .grading.submission.alone import processes
 from .grading.submission.preflight import DamagedError, Part, load, of_released
 from .grading.submission.run import GradingError, Setting, graded
 from .handing_out.release import HANDED_OUT
-from .own import Checks, checks_from, sources_in
+from .own_checks import Checks, checks_from, sources_in
 
 SHOWN = ("task", "points", "of", "reason", "parts")  # of each task, as plain data
 BELOW = " " * 6  # before a reason that does not fit beside its points

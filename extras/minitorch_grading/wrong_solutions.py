@@ -24,7 +24,7 @@ from .grading.results import Graded
 from .grading.submission.alignment import names
 from .grading.submission.preflight import Part
 from .grading.submission.run import run
-from .own import checks_from, naming_the_line, sources_in
+from .own_checks import checks_from, naming_the_line, sources_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.runtime import cache
-from minitorch.compiler.runtime.memory import address, main_memory
+from minitorch.compiler.runtime.memory_pool import address, main_memory
 from minitorch.compiler.target import Target
 from minitorch.dtypes import float32
 

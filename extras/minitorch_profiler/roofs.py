@@ -22,8 +22,8 @@ from minitorch.compiler.loop_ir.expressions import Load, computed_in
 from minitorch.compiler.loop_ir.index import Variable, variable
 from minitorch.compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Write
 from minitorch.compiler.runtime import cache, threads
-from minitorch.compiler.runtime.memory import address, pool
-from minitorch.compiler.runtime.steps import GRAIN
+from minitorch.compiler.runtime.memory_pool import address, pool
+from minitorch.compiler.runtime.program_steps import GRAIN
 from minitorch.compiler.scheduling.schedules.choice import scheduled, units
 from minitorch.dtypes import DType, float32
 

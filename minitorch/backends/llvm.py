@@ -23,8 +23,8 @@ from ..compiler.fusion.roots import is_stored_already, output_base
 from ..compiler.kernels.ledger import ledger_of
 from ..compiler.kernels.placement import place
 from ..compiler.runtime.driver import driver, handles
-from ..compiler.runtime.memory import pool
-from ..compiler.runtime.steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram
+from ..compiler.runtime.memory_pool import pool
+from ..compiler.runtime.program_steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram
 from ..compiler.scheduling.schedules.choice import Own
 from ..compiler.target import Target
 from ..graph import Graph
@@ -116,7 +116,7 @@ class Compiled:
         watcher = thread.eager.watcher
         if watcher is not None:
             if not watcher.times:
-                from ..compiler.runtime.alone import by_machine, run_watched
+                from ..compiler.runtime.isolated import by_machine, run_watched
 
                 return run_watched(self.ledger, arrays, by_machine, watcher)
             with watcher.span("call", self.graph.name):

@@ -16,7 +16,7 @@ from ..compiler.codegen.host import host
 from ..compiler.fusion import ALL_ON
 from ..compiler.kernels.kernel import Kernel
 from ..compiler.kernels.ledger import Ledger, ledger_of
-from ..compiler.runtime.alone import Known, by_python, run_alone, run_watched
+from ..compiler.runtime.isolated import Known, by_python, run_alone, run_watched
 from ..compiler.scheduling.schedules.choice import Own
 from ..graph import Graph
 from ..interpreters import Watcher, current_watcher

@@ -16,7 +16,7 @@ from ..dtypes import BY_SHORT_NAME
 from ..errors import ParseError
 from ..ir import LOWERED, OPERATORS, PRIMITIVES, Node, Primitive, Source, Spec, as_stored
 from ..primitives import constant
-from .arrays import from_base64, from_nested
+from .array_text import from_base64, from_nested
 from .build import input_node, literal
 from .values import Number, is_splat
 from .verify import INPUT_RULES, MAX_DIMS, NODE_RULES, Rule, wrong_parameter

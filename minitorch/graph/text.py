@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import DType
 from ..ir import Node, Primitive, is_input_name
 from ..primitives import constant
-from .arrays import array_text
+from .array_text import array_text
 from .values import is_splat, number_text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
-from minitorch.compiler.runtime import alone
+from minitorch.compiler.runtime import isolated
 from minitorch.errors import NonFiniteError
 
 Captured = pytest.CaptureFixture[str]
@@ -288,8 +288,8 @@ def test_a_nan_in_a_sum_that_is_computed_in_parts_is_named() -> None:
 
 def test_only_the_kernel_concerned_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     replays: list[int] = []
-    replayed = alone.replayed
-    monkeypatch.setattr(alone, "replayed", lambda *args: [replays.append(1), *replayed(*args)][1:])
+    replayed = isolated.replayed
+    monkeypatch.setattr(isolated, "replayed", lambda *args: [replays.append(1), *replayed(*args)][1:])
 
     @mt.jit
     def f(x: mt.Tensor) -> mt.Tensor:

@@ -27,7 +27,7 @@ from minitorch.compiler.kernels.arena import plan
 from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.loop_ir.expressions import ALWAYS, Choose, Load, Number
 from minitorch.compiler.loop_ir.tree import Local, Store
-from minitorch.compiler.runtime import steps
+from minitorch.compiler.runtime import program_steps
 from minitorch.errors import MismatchError
 from minitorch_checking import shadow
 
@@ -159,19 +159,19 @@ def in_another_order(patch: Patch) -> None:
     """The last kernel is run first; each by itself is right."""
 
     def reversed_(ledger: Any, *rest: Any) -> Any:
-        return steps.NativeProgram(dataclasses.replace(ledger, kernels=ledger.kernels[::-1]), *rest)
+        return program_steps.NativeProgram(dataclasses.replace(ledger, kernels=ledger.kernels[::-1]), *rest)
 
     patch.setattr(llvm, "NativeProgram", reversed_)
 
 
 def wild_addresses(patch: Patch) -> None:
-    where = steps.CallMemory.where
+    where = program_steps.CallMemory.where
 
     def wild(self: Any, node: Any) -> tuple[int, int]:
         place, offset = where(self, node)
         return place, offset + (1 << 45 if place == self.arena else 0)
 
-    patch.setattr(steps.CallMemory, "where", wild)
+    patch.setattr(program_steps.CallMemory, "where", wild)
 
 
 def beyond_the_arena(patch: Patch) -> None:

@@ -23,7 +23,7 @@ from nbclient import NotebookClient
 
 from minitorch import course
 from minitorch_course import predicting
-from minitorch_course.libraries import pytorch, recording
+from minitorch_course.libraries import pytorch, records
 from minitorch_course.stopwatch import Comparison, Times
 from tests.recorded_functions import called, read
 from tools.operators import COMMAND, KINDS
@@ -245,7 +245,7 @@ def test_what_pytorch_does_is_shown(monkeypatch: pytest.MonkeyPatch, capfd: pyte
         out == "── run here, torch 0.0 ──\ntorch minitorch_course.libraries.pytorch\nUserWarning: mind the gap\n"
         and not err
     )
-    assert recording.RAN["doubles"][1] == 2.0
+    assert records.RAN["doubles"][1] == 2.0
 
 
 def test_a_record_is_shown_where_there_is_no_pytorch(

@@ -14,7 +14,7 @@ import pytest
 
 from minitorch import course
 from minitorch_course.libraries import devices
-from minitorch_course.libraries.recording import RAN
+from minitorch_course.libraries.records import RAN
 from tests.notebook_runs import complaints, environment, execute
 from tests.recorded_functions import called, recorded, write
 from tools.clone import NOTEBOOKS

@@ -15,7 +15,7 @@ from minitorch.compiler.fusion import FUSIONS
 from minitorch_course.panels import experiment
 from minitorch_course.panels import panel as panels
 from minitorch_course.panels.experiment import Controls, Experiment, Subject
-from minitorch_course.panels.views import VIEWS
+from minitorch_course.panels.panel_views import VIEWS
 
 pytest.importorskip("ipywidgets", reason="panels are made of ipywidgets, of the extra 'course'")
 

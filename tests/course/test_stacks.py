@@ -17,7 +17,7 @@ from minitorch import course
 from minitorch_course import aligning
 from minitorch_course.libraries import pytorch
 from minitorch_course.libraries.programs import FUNCTIONS, PROGRAMS, STACKS, ours, with_jax
-from minitorch_course.libraries.recording import record
+from minitorch_course.libraries.records import record
 from minitorch_course.libraries.stacks import Row, as_data
 from tools.stacks import COMMAND
 

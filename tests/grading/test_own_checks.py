@@ -15,7 +15,7 @@ import pytest
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
 from minitorch_grading.checks import Task
-from minitorch_grading.own import PACKAGED, checks_from, sources_in
+from minitorch_grading.own_checks import PACKAGED, checks_from, sources_in
 from tests.grading.classes import ROOT, grade, hand_in, kinds, known, needs_bubblewrap
 from tests.grading.test_grading_page import commands
 

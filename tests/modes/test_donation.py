@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from minitorch.compiler.runtime.memory import address
+from minitorch.compiler.runtime.memory_pool import address
 from minitorch.errors import AutogradError, TracingError
 
 BACKENDS = ["interpret", "llvm"]

@@ -13,8 +13,8 @@ import pytest
 
 import minitorch as mt
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.runtime import memory
-from minitorch.compiler.runtime.memory import address
+from minitorch.compiler.runtime import memory_pool
+from minitorch.compiler.runtime.memory_pool import address
 from minitorch.compiler.target import TARGETS
 from minitorch_inspect.plots import hierarchy as plots
 from minitorch_inspect.plots.plot import MISSING
@@ -109,8 +109,8 @@ def test_a_container_may_have_less_memory_than_the_machine(monkeypatch, tmp_path
     monkeypatch.setattr(os, "sysconf", lambda name: 4096, raising=False)
     for limit, expected in (("1000", 1000), ("max", 4096**2), ("", 4096**2)):
         (tmp_path / "memory.max").write_text(limit)
-        monkeypatch.setattr(memory, "Path", lambda _: tmp_path / "memory.max")
-        assert memory.main_memory() == expected
+        monkeypatch.setattr(memory_pool, "Path", lambda _: tmp_path / "memory.max")
+        assert memory_pool.main_memory() == expected
 
 
 def test_an_array_stands_at_the_smallest_level_that_holds_it(measured):

@@ -11,7 +11,7 @@ from typing import Any
 
 from minitorch_xla.sharding import use_virtual_devices
 
-from .recording import FOLDER, ran, recalled
+from .records import FOLDER, ran, recalled
 
 DEVICES = 8
 RECORD = FOLDER / "devices.json"

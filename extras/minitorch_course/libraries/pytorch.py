@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..conditions import version_of
-from .recording import FOLDER, ran, recalled
+from .records import FOLDER, ran, recalled
 
 RECORD = FOLDER / "pytorch-graphs.json"
 RUNTIME_RECORD = FOLDER / "onnxruntime.json"

@@ -17,7 +17,7 @@ from minitorch_inspect.plots.plot import duration
 from ..conditions import version_of
 from ..stopwatch import compare, first_call
 from .programs import PROGRAMS, STACKS, Prepared, installed
-from .recording import record
+from .records import record
 
 
 @dataclass(frozen=True)

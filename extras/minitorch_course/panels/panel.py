@@ -15,7 +15,7 @@ from minitorch.backends import get_num_threads
 
 from ..predicting import is_answered_live
 from .experiment import Controls, Experiment, Shape, Subject
-from .views import VIEWS, parts
+from .panel_views import VIEWS, parts
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 GROUPS = ("dtype", "threads", "passes", "fusion")  # of controls, besides the sizes

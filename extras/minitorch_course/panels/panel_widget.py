@@ -21,7 +21,7 @@ import ipywidgets  # type: ignore[import-untyped]
 from minitorch.compiler.fusion import FUSIONS
 
 from .experiment import PASSES, Controls, Experiment, ImpossibleError
-from .views import VIEWS, facts
+from .panel_views import VIEWS, facts
 
 if TYPE_CHECKING:
     from .panel import Panel

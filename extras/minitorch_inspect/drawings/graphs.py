@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from minitorch.graph import Graph
-from minitorch.graph.arrays import array_text
+from minitorch.graph.array_text import array_text
 from minitorch.graph.cost import costs, flops, transcendentals
 from minitorch.graph.text import node_names, operand_text, ordered_params, value_text
 from minitorch.graph.values import is_splat

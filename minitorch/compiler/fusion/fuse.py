@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Set
 from ...ir import Node
 from ..loop_ir.lower import At
 from . import EPILOGUES, ROWS, SIBLINGS
-from .groups import Group, Member, member_of, reads_of, tiles_of
+from .fusion_groups import Group, Member, member_of, reads_of, tiles_of
 from .roots import LONG, base_of, is_call
 from .rows import CIRCLE, Fit, aligned, fit, has_columns, is_one_pass, obstacle, rows_of, unlike
 

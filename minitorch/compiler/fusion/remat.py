@@ -33,7 +33,7 @@ from . import RECOMPUTING
 from .cost_model import BYTE, HIDDEN, KERNEL, MOST_WORK, noticed, spreads, times_of, weight
 from .evaluations import Work, computed, evaluations
 from .fuse import fuse
-from .groups import Group, variables
+from .fusion_groups import Group, variables
 from .roots import AGAIN, SHARED, base_of, count_readers, find_roots, output_base, packings
 
 IN_QUESTION = "several kernels may read it"

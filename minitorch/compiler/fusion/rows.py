@@ -13,7 +13,7 @@ from typing import Any
 from ...ir import Node
 from ..loop_ir.index import NOWHERE, Index, Variable
 from ..loop_ir.lower import At
-from .groups import Group, Member, variables
+from .fusion_groups import Group, Member, variables
 
 # Rows run in parallel. A root joins no kernel of fewer rows than FEW if it has more columns than MANY (elements of a
 # row): alone it has more parallelism. Raising FEW, or lowering MANY, makes more and smaller kernels. For reductions:

@@ -15,7 +15,7 @@ from ...ir import INPUT, Node, Source
 from ...passes.eight_bits import kept_in_floats
 from ...tables import Table, Tabular
 from ..fusion import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
-from ..fusion.groups import Group
+from ..fusion.fusion_groups import Group
 from ..fusion.remat import decide
 from ..fusion.roots import (
     CONTRACTION,

@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 Call = Callable[[], list[Array]]  # runs a kernel on arrays that it was given, and returns those that it writes
 
 # The module whose function `prepared` runs a kernel: one of a room below this one.
-RUNTIME = "minitorch.compiler.runtime.alone"
+RUNTIME = "minitorch.compiler.runtime.isolated"
 
 SLOW = 1.0  # seconds; slower steps are measured by one run
 INTENSITY = 4  # FLOPs per byte; kernels above it are measured in FLOP/s, others in B/s

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..kernels.arena import ALIGNMENT
 from . import cache as code_cache
-from .memory import Array, address
+from .memory_pool import Array, address
 
 # The C fields of a NumPy array, after the object's head: data, nd, dimensions, strides, base, descr, flags.
 HEAD = object.__basicsize__

@@ -14,7 +14,7 @@ import numpy as np
 from ..kernels.arena import ALIGNMENT, aligned
 from ..kernels.kernel import Filling, Kernel
 from . import cache
-from .memory import Array, address
+from .memory_pool import Array, address
 
 
 class Held:

@@ -23,7 +23,7 @@ from ..loop_ir.index import Index, Variable
 from ..loop_ir.loops import Loop, LoopKernel, Nest, Reduce, Write
 from ..target import Target
 from . import count
-from .layout import Layout
+from .lanes import Layout
 
 LINE = 64  # bytes
 LONG_ROW = 1 << 10  # lines that are worth one at either end that is filled in part

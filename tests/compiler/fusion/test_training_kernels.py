@@ -8,7 +8,7 @@ from benchmarks.cases import rnn_loss
 from benchmarks.cases import transformer_block as block_of
 from benchmarks.libraries import HEADS, Minitorch
 from minitorch.compiler.fusion import fuse
-from minitorch.compiler.runtime import steps
+from minitorch.compiler.runtime import program_steps
 
 F = mt.nn.functional
 LIBRARY = Minitorch()
@@ -110,7 +110,7 @@ def test_a_training_step_is_fused_twice(name, monkeypatch):
 
 
 def test_threads_change_no_bit(name, two_thread_counts, monkeypatch):
-    monkeypatch.setattr(steps, "GRAIN", 1000)  # so that these small kernels are shared
+    monkeypatch.setattr(program_steps, "GRAIN", 1000)  # so that these small kernels are shared
     results = []
     for count in two_thread_counts:
         mt.set_num_threads(count)

@@ -11,7 +11,7 @@ import minitorch as mt
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.ledger import ledger_of
-from minitorch.compiler.runtime.alone import by_machine, by_python, given, run_alone
+from minitorch.compiler.runtime.isolated import by_machine, by_python, given, run_alone
 
 PROGRAMS = {
     "slices": lambda x: mt.cat([(x[n] @ x[n + 1]).exp() for n in range(3)]),

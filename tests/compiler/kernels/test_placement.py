@@ -19,7 +19,7 @@ import minitorch.nn.functional as F
 from minitorch.backends import get, llvm
 from minitorch.compiler.kernels import merge
 from minitorch.compiler.runtime import driver
-from minitorch.compiler.runtime.memory import pool
+from minitorch.compiler.runtime.memory_pool import pool
 from minitorch.graph import Graph
 from minitorch.modes.tracing.program import Program
 from minitorch.passes import lowered

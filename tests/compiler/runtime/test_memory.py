@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitorch.compiler.kernels.arena import ALIGNMENT, Lifetime, aligned, plan
-from minitorch.compiler.runtime.memory import Pool, address
+from minitorch.compiler.runtime.memory_pool import Pool, address
 
 MEGABYTE = 1 << 20
 

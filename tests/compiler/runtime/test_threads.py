@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.runtime import threads
-from minitorch.compiler.runtime.memory import address
+from minitorch.compiler.runtime.memory_pool import address
 
 # Adds 1 to each element of its part, and does that so many times.
 TEXT = """

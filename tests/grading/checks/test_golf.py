@@ -17,7 +17,7 @@ from minitorch_grading.checks.score import Count, Part, Score
 from minitorch_grading.grading.course.bests import Best
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission import feedback
-from minitorch_grading.own import sources_in
+from minitorch_grading.own_checks import sources_in
 from tests.grading import classes
 from tests.grading.classes import course, hand_in, known, notebook
 

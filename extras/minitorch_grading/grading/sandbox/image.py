@@ -26,7 +26,7 @@ from types import CodeType, ModuleType
 
 from ...dependencies import NAME, PACKAGE, definition, kept, modules, place_of, withheld_names
 from ...harness.needs import Needs
-from ...own import PACKAGED, Checks
+from ...own_checks import PACKAGED, Checks
 
 INSIDE = Path(__file__).resolve().with_name("inside")
 PROGRAMS = "grading_sandbox"  # the package of the programs in `inside`, as it is called there

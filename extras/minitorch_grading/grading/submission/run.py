@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...assertions import credit, visible, why_not
 from ...checks import Task
 from ...checks.score import Score
-from ...own import PACKAGED, Checks
+from ...own_checks import PACKAGED, Checks
 from ..incidents import Incident
 from ..limits import Limits
 from ..results import Graded, Result

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
 
-from ...own import Checks, checks_from
+from ...own_checks import Checks, checks_from
 from ..limits import Limits
 from ..results import Result
 from ..sandbox.bubblewrap import Sandbox

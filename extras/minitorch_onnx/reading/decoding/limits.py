@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NoReturn
 
-from minitorch.compiler.runtime.memory import main_memory
+from minitorch.compiler.runtime.memory_pool import main_memory
 from minitorch.errors import OnnxError
 from minitorch.sizes import hint_of, is_symbolic
 

@@ -15,7 +15,7 @@ from ....dtypes import DType, int8, uint8
 from ....ir import Node
 from ....primitives import constant
 from ...fusion.cost_model import is_expensive
-from ...fusion.groups import Group, Member
+from ...fusion.fusion_groups import Group, Member
 from ...fusion.roots import AGAIN, inlined, is_stored_already
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted
 from ...loop_ir.index import Division, Index, Variable, extent_of, linear, unravelled, variable
@@ -23,7 +23,7 @@ from ...loop_ir.loops import Bounds, Buffer, Keep, Loop, LoopKernel, Nest, Reduc
 from ...loop_ir.lower import At, Lowering, Reader
 from ...target import Target
 from ..contractions import product_of
-from ..layout import Layout
+from ..lanes import Layout
 
 MOST_SCRATCH = 1 << 20  # bytes of a scratch row: it should stay in a cache that no other core uses
 

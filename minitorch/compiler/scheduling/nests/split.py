@@ -18,7 +18,7 @@ from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, linear, variab
 from ...loop_ir.loops import Loop, Nest, Reduce, Write
 from ...target import Target
 from ..contractions import product_of
-from ..layout import Layout
+from ..lanes import Layout
 from . import PARTIAL
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ...loop_ir.loops import Nest
 from ...target import Target
 from .. import rewrites as R
 from ..contractions import product_of
-from ..layout import Layout
+from ..lanes import Layout
 from ..rewrite import Rewrite
 from ..rewrites.redundancy import taken_apart
 from . import NO_FACTS, Facts

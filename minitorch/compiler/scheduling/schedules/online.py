@@ -14,7 +14,7 @@ from ....dtypes import float32, float64
 from ...loop_ir.expressions import Apply, Expression, Load, Total
 from ...loop_ir.loops import Loop, Nest, Reduce
 from .. import rewrites as R
-from ..layout import Layout
+from ..lanes import Layout
 from ..rewrite import Rewrite
 
 # Bytes of a row that are read twice, the second time from a cache. Raising it spares corrections of the sums and

@@ -9,7 +9,7 @@ from ...loop_ir.loops import Loop, Nest
 from ...target import Target
 from .. import rewrites as R
 from ..contractions import product_of
-from ..layout import Layout
+from ..lanes import Layout
 from ..rewrite import Rewrite
 from ..streaming import LINE, from_a_line_on, in_whole_lines
 from . import NO_FACTS, Facts

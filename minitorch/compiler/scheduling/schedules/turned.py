@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from ...loop_ir.loops import Nest
 from .. import rewrites as R
-from ..layout import LONG_TILE, Layout, Tile
+from ..lanes import LONG_TILE, Layout, Tile
 from ..rewrite import Rewrite
 from .online import totals
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from minitorch.errors import CommandError
 
-from ....own import checks_from, sources_in
+from ....own_checks import checks_from, sources_in
 from ...cluster.client import on_cluster
 from ...enrolment.deadlines import Rules
 from ...exporting.standings import apply

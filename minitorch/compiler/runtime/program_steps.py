@@ -23,7 +23,7 @@ from ..kernels.ledger import Ledger
 from ..kernels.placement import Placement
 from . import cache
 from .driver import CONTIGUOUS, WRITEABLE, driver
-from .memory import Array, address, pool
+from .memory_pool import Array, address, pool
 
 Memory = list[Any]
 

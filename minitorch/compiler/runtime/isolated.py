@@ -25,8 +25,8 @@ from ..loop_ir.source import compiled
 from . import cache, threads
 from .driver import driver
 from .filling import Filled
-from .memory import Guards, address, pool
-from .steps import GRAIN, out_of_range
+from .memory_pool import Guards, address, pool
+from .program_steps import GRAIN, out_of_range
 
 Array = np.ndarray[Any, Any]
 Known = dict[Node, Array]  # the values of nodes
