@@ -8,7 +8,7 @@ when the cells before it are run again in a new one, so that every other task ke
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +61,7 @@ def grade(files: Files, exercise: str, setting: Setting) -> Result:
         notebook, wrong = find(files, exercise, {part.name for part in setting.release if part.name})
         result = graded(notebook, setting)
     except DamagedError as damaged:
-        reason = f"not graded: {damaged.incident.text}"
-        open_points = [_none(part, reason, manual=True) for part in setting.release if part.points is not None]
-        result = Result(open_points, [damaged.incident])
+        result = ungraded(setting.release, "not graded", damaged.incident)
     result.incidents[:0] = wrong
     return result
 
@@ -85,6 +83,12 @@ def run(parts: list[Part], mended: list[Incident], setting: Setting) -> Result:
     _Run(parts, setting, result).all()
     result.seconds = time.monotonic() - began
     return result
+
+
+def ungraded(release: Iterable[Part], what: str, incident: Incident) -> Result:
+    """A result in which no points are known yet, because of an incident."""
+    reason = f"{what}: {incident.text}"
+    return Result([_none(part, reason, manual=True) for part in release if part.points is not None], [incident])
 
 
 def _none(part: Part, reason: str, manual: bool = False) -> Graded:

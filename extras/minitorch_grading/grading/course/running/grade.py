@@ -22,12 +22,12 @@ from ...enrolment.deadlines import Rules
 from ...exporting.standings import apply
 from ...incidents import Incident
 from ...limits import Limits
-from ...results import Graded, Result
+from ...results import Result
 from ...sandbox import bubblewrap as sandbox
 from ...sandbox import cgroups
 from ...submission.judging import JUDGE_SECONDS
 from ...submission.preflight import DamagedError, Part, released
-from ...submission.run import GradingError, task_of, with_tests
+from ...submission.run import GradingError, task_of, ungraded, with_tests
 from ...submission.worker import Job
 from ..bests import bests_of, tell
 from ..config import configure, lets_code_run
@@ -211,10 +211,4 @@ def _result(answer: dict[str, Any], release: Iterable[Part]) -> Result:
         raise CommandError(answer["fatal"])
     if "error" not in answer:
         return Result.from_json(answer)
-    incident = Incident("grader", answer["error"])
-    missing = [
-        Graded(part.name or "", 0.0, part.points, f"not graded yet: {incident.text}", manual=True)
-        for part in release
-        if part.points is not None
-    ]
-    return Result(missing, [incident])
+    return ungraded(release, "not graded yet", Incident("grader", answer["error"]))
