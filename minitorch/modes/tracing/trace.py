@@ -68,15 +68,12 @@ def trace(request: Request, options: Options, report: SignatureReport) -> Traced
     captured = staging.captured.values()
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
     report.program, report.backward = program, backward.program if backward else None
-    report.constants = {
-        name: leaf for name, leaf in zip(names, leaves, strict=True) if not isinstance(leaf, (Tensor, Module))
-    }
-    report.constants |= around.constants()
-    places = dict.fromkeys(id(leaf) for leaf in leaves if isinstance(leaf, Tensor))
-    arguments = {id(leaf): name for name, leaf in zip(names, leaves, strict=True)}
-    report.layouts = {arguments[list(places)[place]]: seen for place, seen in recorded.layouts if seen is not None}
-    written = set(recorded.effects.arguments)
-    report.arguments_written = tuple(arguments[key] for place, key in enumerate(places) if place in written)
+    named = list(zip(names, leaves, strict=True))
+    plain = {name: leaf for name, leaf in named if not isinstance(leaf, (Tensor, Module))}
+    report.constants = plain | around.constants()
+    given = list({id(leaf): name for name, leaf in named if isinstance(leaf, Tensor)}.values())
+    report.layouts = {given[place]: seen for place, seen in recorded.layouts if seen is not None}
+    report.arguments_written = tuple(given[place] for place in recorded.effects.arguments)
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
     report.written += tuple(recorded.assigned.names())
