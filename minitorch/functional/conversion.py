@@ -20,7 +20,6 @@ from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, ma
 from ..ir import Node, user_source, warn_user
 from ..tensor import Remote, Tensor, fetched, note_write, readable
 from .parts import unbind
-from .printing import array_text, html_table, with_suffixes
 
 Array = np.ndarray[Any, Any]
 
@@ -233,6 +232,8 @@ def _history(tensor: Tensor) -> list[str]:
 
 def _repr(tensor: Tensor) -> str:
     """Return the values as PyTorch prints them; of a traced tensor, the known facts."""
+    from .printing import array_text, with_suffixes
+
     array = _visible(tensor)
     if array is None:
         return _hidden_text(tensor)
@@ -276,6 +277,8 @@ def _format(tensor: Tensor, spec: str) -> str:
 
 def _repr_html(tensor: Tensor) -> str:
     """Return the notebook's display: shape, type and values; a table if it is small, the text otherwise."""
+    from .printing import html_table
+
     array = _visible(tensor)
     facts = [f"shape {list(tensor.shape)}", tensor.dtype.name, *_history(tensor)]
     table = None if array is None else html_table(array, ", ".join(facts))
