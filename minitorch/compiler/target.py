@@ -22,6 +22,7 @@ VECTORS: tuple[tuple[str, int, int], ...] = (
     ("", 16, 32),  # NEON, VSX, and whatever else
 )
 
+LINE = 64  # bytes of a line of the caches
 MOST_STEP = 4  # elements from lane to lane that a few vector loads and shuffles cover, on every target
 
 ALIASES = {"amd64": "x86_64", "arm64": "aarch64"}  # other names of an architecture in triples

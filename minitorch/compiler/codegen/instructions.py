@@ -21,7 +21,7 @@ from ...dtypes import DType
 from ..loop_ir.loops import COMBINE
 from ..target import Target
 from .mathematics import FUNCTIONS, functions_for
-from .mathematics.values import call_intrinsic, splat
+from .mathematics.values import call_intrinsic, call_named, splat
 
 BIT = ir.IntType(1)
 I64 = ir.IntType(64)
@@ -252,9 +252,7 @@ def nearest(builder: Any, x: Any, new: DType) -> Any:
     through = like(x, ir.IntType(32))
     lanes = f"v{x.type.count}" if isinstance(x.type, ir.VectorType) else ""
     name = f"llvm.lrint.{lanes}i32.{lanes}f32"
-    module = builder.module
-    function = module.globals.get(name) or ir.Function(module, ir.FunctionType(through, [x.type]), name)
-    whole, target = builder.call(function, [x]), like(x, computed_type(new))
+    whole, target = call_named(builder, name, through, [x]), like(x, computed_type(new))
     return whole if through == target else builder.trunc(whole, target)
 
 
@@ -318,12 +316,8 @@ def dot_product(
 
         def instruction(total: Any, *words: Any) -> Any:
             operands = [builder.bitcast(words[side], part) for side in (first, 1 - first)]  # noqa: B023
-            module = builder.module
-            given = [whole, part, part] if adds else [part, part]  # noqa: B023
-            function = module.globals.get(name) or ir.Function(module, ir.FunctionType(whole, given), name)  # noqa: B023
-            if adds:  # noqa: B023
-                return builder.call(function, [total, *operands])
-            return builder.add(total, builder.call(function, operands))
+            found = call_named(builder, name, whole, [total, *operands] if adds else operands)  # noqa: B023
+            return found if adds else builder.add(total, found)  # noqa: B023
 
         return instruction
     return None
@@ -339,16 +333,11 @@ def _by_pairs(builder: Any, size: int, kinds: tuple[DType, DType], lanes: int) -
             continue
         bytes_, halves, words = (ir.VectorType(ir.IntType(bits), 32 * lanes // bits) for bits in (8, 16, 32))
 
-        def intrinsic(name: str, result: Any, operands: tuple[Any, Any]) -> Any:
-            kind = ir.FunctionType(result, [each.type for each in operands])
-            function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-            return builder.call(function, operands)
-
         def instruction(total: Any, *given: Any) -> Any:
             operands = builder.bitcast(given[first], bytes_), builder.bitcast(given[1 - first], bytes_)  # noqa: B023
-            pairs = intrinsic(of_pairs, halves, operands)  # noqa: B023
+            pairs = call_named(builder, of_pairs, halves, operands)  # noqa: B023
             ones = ir.Constant(halves, [1] * halves.count)  # noqa: B023
-            return builder.add(total, intrinsic(of_both, words, (pairs, ones)))  # noqa: B023
+            return builder.add(total, call_named(builder, of_both, words, (pairs, ones)))  # noqa: B023
 
         return instruction
     return None

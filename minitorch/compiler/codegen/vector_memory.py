@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from .builder import is_known_mask
 from .instructions import BIT, I64
-from .mathematics.values import splat
+from .mathematics.values import call_named, splat
 
 POINTER = ir.PointerType()
 I32 = ir.IntType(32)
@@ -196,12 +196,8 @@ def scatter(builder: Any, places: Any, value: Any, mask: Any = None) -> None:
 
 def prefetch(builder: Any, place: Any) -> None:
     """Ask for the line of memory at an address, which may be anything."""
-    name = "llvm.prefetch.p0"
-    module = builder.module
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, I32, I32, I32])
-    function = module.globals.get(name) or ir.Function(module, kind, name)
-    # To be read, kept in every cache, and data.
-    builder.call(function, [place, *(ir.Constant(I32, number) for number in (0, 3, 1))])
+    how = (ir.Constant(I32, number) for number in (0, 3, 1))  # to be read, kept in every cache, and data
+    call_named(builder, "llvm.prefetch.p0", ir.VoidType(), [place, *how])
 
 
 def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int, mask: Any = None) -> Any:
@@ -275,9 +271,4 @@ def _call(builder: Any, name: str, result: Any, kind: Any, operands: list[Any]) 
     """Call one of LLVM's memory intrinsics on vectors."""
     lanes = f"v{kind.count}{kind.element.intrinsic_name}"
     pointers = f"v{kind.count}p0" if name in ("masked.gather", "masked.scatter") else "p0"
-    full = f"llvm.{name}.{lanes}.{pointers}"
-    module = builder.module
-    function = module.globals.get(full)
-    if function is None:
-        function = ir.Function(module, ir.FunctionType(result, [operand.type for operand in operands]), full)
-    return builder.call(function, operands)
+    return call_named(builder, f"llvm.{name}.{lanes}.{pointers}", result, operands)

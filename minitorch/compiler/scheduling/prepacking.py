@@ -42,10 +42,10 @@ from ..loop_ir.tree import (
     statements,
     substituted,
 )
+from ..target import LINE
 from .analysis.finding import local_named, names_of, with_inner, with_local
 from .rewrite import check_fresh, refused, step
 
-LINE = 64  # bytes of a line of the cache; every block begins at one
 MOST_GROWN = 8  # times the bytes of the constants: 4-bit numbers as float32; more is of operands that repeat elements
 
 Around = tuple[For | If, ...]

@@ -21,11 +21,10 @@ from collections.abc import Collection, Iterator
 from ..loop_ir.expressions import Load, Scratch
 from ..loop_ir.index import Index, Variable
 from ..loop_ir.loops import Loop, LoopKernel, Nest, Reduce, Write
-from ..target import Target
+from ..target import LINE, Target
 from . import count
 from .lanes import Layout
 
-LINE = 64  # bytes
 LONG_ROW = 1 << 10  # lines that are worth one at either end that is filled in part
 LONG_RUN = 8  # lines that are read one after another, if not in the order in which they are written
 SMALL = 16  # a result this many times smaller than the last cache stays there, whatever its operands

@@ -17,6 +17,7 @@ from llvmlite import ir
 from .values import (
     Value,
     at_most,
+    call_named,
     clamp,
     copysign,
     fast_two_sum,
@@ -244,7 +245,4 @@ def exp_avx512(x: Value) -> Value:
     if bits == 512:
         arguments.append(ir.Constant(ir.IntType(32), 4))  # rounding as usual
     name = f"llvm.x86.avx512.mask.scalef.p{x.format.code[0].replace('f', 's')}.{bits}"
-    module = x.builder.module
-    types = [argument.type for argument in arguments]
-    function = module.globals.get(name) or ir.Function(module, ir.FunctionType(kind, types), name)
-    return Value(x.builder, x.builder.call(function, arguments))
+    return Value(x.builder, call_named(x.builder, name, kind, arguments))

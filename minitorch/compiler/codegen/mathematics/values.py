@@ -68,9 +68,13 @@ def call_intrinsic(builder: Any, name: str, *operands: Any, flags: Sequence[str]
     element = kind.element if isinstance(kind, ir.VectorType) else kind
     lanes = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
     full = f"llvm.{name}.{lanes}{element.intrinsic_name}"
-    module = builder.module
-    function = module.globals.get(full) or ir.Function(module, ir.FunctionType(kind, [kind] * len(operands)), full)
-    return builder.call(function, operands, fastmath=flags)
+    return call_named(builder, full, kind, operands, flags)
+
+
+def call_named(builder: Any, name: str, result: Any, operands: Sequence[Any], flags: Sequence[str] = ()) -> Any:
+    """Call a function that LLVM knows by its name; a module declares it once."""
+    module, kind = builder.module, ir.FunctionType(result, [each.type for each in operands])
+    return builder.call(module.globals.get(name) or ir.Function(module, kind, name), operands, fastmath=flags)
 
 
 class Value:

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from ....dtypes import int32, int64
 from ....ir import PRIMITIVES as DECLARED
-from ...loop_ir.expressions import Apply, Choose, Expression, Inside, Load, Number, Position
+from ...loop_ir.expressions import Apply, Choose, Expression, Load, Number, Position
 from ...loop_ir.index import Index, Variable
 from ...loop_ir.tree import Place, Read
 from ..instructions import PRIMITIVES, after_load, cast, computed_type, constant, nearest, rounded
@@ -78,8 +78,6 @@ class Expressions:
             case Load() | Read():
                 element = self.element(expression)
                 return lambda: after_load(builder, element, dtype)
-            case Choose() if (run := self._run(expression)) is not None:
-                return run
             case Choose() if _is_zero_outside(expression) and self._differs(expression.here):
                 value = self.value(expression.here)  # zero in the lanes that its mask leaves out
                 return lambda: value
@@ -109,16 +107,6 @@ class Expressions:
         if name == "where":
             return builder.select(*operands)
         return rounded(builder, PRIMITIVES[name](builder, old, *operands), dtype)
-
-    def _run(self, choice: Choose) -> Callable[[], Any] | None:
-        """Return how to read neighbours that are all present or all another number; None where that is not known."""
-        inside, here = choice.inside, choice.here
-        while isinstance(here, Choose) and here.elsewhere == choice.elsewhere:
-            inside, here = Inside((*inside.bounds, *here.inside.bounds)), here.here
-        if not isinstance(here, Load) or not isinstance(choice.elsewhere, Number):
-            return None
-        both = Inside((*inside.bounds, *(bound for bound in here.inside.bounds if bound not in inside.bounds)))
-        return self.memory.reading_run(here, both, choice.elsewhere.value)
 
     def _differs(self, expression: Expression) -> bool:
         return self.scopes.lane is not None and self.scopes.lane in self.scopes.facts(expression)[0]

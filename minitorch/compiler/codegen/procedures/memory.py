@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ....dtypes import DType, int8, uint8
+from ....dtypes import DType
 from ...loop_ir.expressions import ALWAYS, Inside, Load
 from ...loop_ir.index import NOWHERE, Atom, Index, Quotient, Variable
 from ...loop_ir.loops import Buffer
@@ -32,7 +32,6 @@ from .indices import Indices
 from .runs import Runs
 from .scopes import Scopes
 
-BYTES = (uint8, int8)
 PAGE = 1 << 10  # elements of four bytes on the smallest page of memory
 
 
@@ -61,13 +60,10 @@ class Memory:
         """Return the type of an array's elements."""
         return array.dtype if isinstance(array, Local) else self.buffers[array].dtype
 
-    def address(
-        self, array: int | Local, index: Index, inside: Inside = ALWAYS, instead: Callable[[int], Any] | None = None
-    ) -> Any:
+    def address(self, array: int | Local, index: Index, inside: Inside = ALWAYS) -> Any:
         """Return the address of an element in lane 0: its part that varies with inner loops is added to the rest.
 
-        Where conditions do not hold it is that of another, existing element: of the array's beginning, or of
-        the beginning of an array of so many elements `instead`.
+        Where conditions do not hold it is that of another, existing element, at the array's beginning.
         """
         kind, pointer, known = stored_type(self.dtype(array), self.scopes.target), self.starts[array], index.constant
         by_depth: dict[int, list[tuple[Atom, int]]] = {}
@@ -84,8 +80,7 @@ class Memory:
             chosen_at, chosen_by = self.scopes.known_from(inside.bounds)
             later = Index(tuple(term for depth in depths if depth > chosen_at for term in parts[depth].terms))
             low, high = later.bounds
-            if low < 0 or high >= (self.size(array) if instead is None else PAGE):
-                low = high = 0
+            if low < 0 or high >= self.size(array):
                 chosen_at = max([chosen_at, *depths])
             depths = sorted({*depths, chosen_at})
         key: tuple[Any, ...] = ("address", array)
@@ -106,7 +101,7 @@ class Memory:
                 if known:
                     key = (*key, known)
                     pointer, known = moved(key, depth, pointer, NOWHERE + known), 0
-                other = self.starts[array] if instead is None else instead(high + 1)
+                other = self.starts[array]
                 key = (*key, inside, chosen_by, other)
                 pointer = self.scopes.once(key, depth, partial(self.builder.select, condition, pointer, other))
         if known:
@@ -122,40 +117,6 @@ class Memory:
         array = element.local if isinstance(element, Read) else element.buffer
         inside = element.inside if isinstance(element, Load) else ALWAYS
         return self._loading(array, element.index, inside, element.dtype)
-
-    def reading_run(self, element: Load, inside: Inside, elsewhere: int) -> Callable[[], Any] | None:
-        """Return how to read neighbours all present or all absent, as a run of channels of an image is.
-
-        Elsewhere they are a number: a constant vector of it is read in their place, which needs neither a mask nor a
-        branch. None if some may be there and others not, or if they are no bytes.
-        """
-        lane, dtype = self.scopes.lane, element.dtype
-        if lane is None or dtype not in BYTES or self.scopes.mask is not None or self.scopes.step(element.index) != 1:
-            return None
-        if any(self.scopes.varies_by_lane(index) for _, index, _ in inside.bounds):
-            return None
-        if isinstance(self.conditions.condition(inside), ir.Constant):
-            return None
-        kind = stored_type(dtype, self.scopes.target)
-        lanes = lane.extent
-        vector = ir.VectorType(kind, lanes)
-
-        def instead(count: int) -> Any:
-            return self._repeated(kind, elsewhere, count + lanes - 1)
-
-        address = self.address(element.buffer, element.index, inside, instead)
-        return lambda: load(self.builder, address, vector)
-
-    def _repeated(self, kind: Any, number: int, count: int) -> Any:
-        """Return a constant array of one number."""
-        module, name = self.scopes.function.module, f"repeated.{number}.{count}"
-        found = module.globals.get(name)
-        if found is None:
-            array = ir.ArrayType(kind, count)
-            found = ir.GlobalVariable(module, array, name)
-            found.global_constant, found.linkage, found.type = True, "internal", POINTER
-            found.initializer = ir.Constant(array, [number] * count)
-        return found
 
     def _loading(self, array: int | Local, index: Index, inside: Inside, dtype: Any) -> Callable[[], Any]:
         """Return how to load one element, or one per lane, without touching memory outside the array."""

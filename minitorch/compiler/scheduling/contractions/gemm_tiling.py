@@ -27,9 +27,9 @@ from functools import lru_cache
 
 from ...loop_ir.expressions import Expression, Load
 from ...loop_ir.index import extent_of
-from ...target import Target
+from ...target import LINE, Target
 from .gemm import TURNED, Contraction, Operand, packing
-from .groups import SIDE, Groups, grouped, in_place, in_planes
+from .groups import Groups, grouped, in_place
 
 MOST_VECTORS = 8  # of a tile's width
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
@@ -39,7 +39,7 @@ MOST_ROWS, MOST_CROWDED = 8, 6
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 COUNTING = 1 / 4  # of a multiply-add, per step of k; raising it makes larger tiles, which may be less full
 LONGEST = 1 << 11  # terms that are added up in one run: more make fewer blocks, and a larger rounding error
-WAYS, LINE = 8, 64  # lines that a cache can hold at one of its places; bytes of a line
+WAYS = 8  # lines that a cache can hold at one of its places
 MOST_BLOCKS = 1 << 20  # bytes on the stack
 SHORT = 8  # tiles of rows, so few that rereads are not worth the first cache
 FEW_TILES = 8  # reads of the second cache up to which packing does not pay
@@ -136,9 +136,6 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     most_rows = _most_rows(left, packs_left, target)
     registers = target.vector_registers - (0 if groups is None else groups.registers)
     rows, vectors = tile(product.height, -(-width // lanes), registers, most_rows, doubling=groups is not None)
-    planes = groups is not None and in_planes(left, left_along_k)
-    if planes:
-        rows = 1 << (rows.bit_length() - 1)
     row_tiles = -(-product.height // rows)
     whole, cache = depth * width * size, target.caches[1]
     is_readable = groups is None and right.is_one_piece and right.is_dense_across
@@ -156,7 +153,7 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     wanted = target.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
     block_rows, block_lanes, blocks = _blocks(
-        product, SIDE if planes else rows, lanes * vectors, lanes, block_k, size, packed, wanted, planes, target
+        product, rows, lanes * vectors, lanes, block_k, size, packed, wanted, target
     )
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
@@ -239,12 +236,11 @@ def _block_k(
 
 def _blocks(
     product: Contraction, rows: int, width: int, lanes: int, block_k: int, size: int, packed: tuple[bool, bool],
-    wanted: int, is_even: bool, target: Target,
+    wanted: int, target: Target,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Return the rows and lanes of a block, and the number of blocks.
 
-    `rows` are those of a tile, or of a square that is turned. `size` is that of a packed number in bytes. If `is_even`,
-    all blocks have as many rows, so that no square is guarded.
+    `rows` are those of a tile. `size` is that of a packed number in bytes.
 
     Of all grids whose blocks fit into the second cache, or come nearest to it, and that give all cores work, the one
     that packs least.
@@ -257,7 +253,7 @@ def _blocks(
     run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
     each_call = [packs and not each.constant for packs, each in zip(packed, (product.left, product.right), strict=True)]
     grids = []
-    for down in (each for each in _cuts(row_tiles) if not is_even or row_tiles % each == 0):
+    for down in _cuts(row_tiles):
         for across in _cuts(lane_tiles):
             height, length = -(-row_tiles // down) * rows, -(-lane_tiles // across) * width
             waiting = height * length * product.itemsize // size if block_k < product.depth else 0

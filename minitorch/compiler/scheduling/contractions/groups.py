@@ -38,7 +38,6 @@ from .gemm import Contraction, Operand, operand
 KINDS: dict[int, tuple[tuple[DType, DType], ...]] = {4: ((uint8, int8), (int8, uint8)), 2: ((int16, int16),)}
 PAIRS = {16: "avx512bw", 8: "avx2", 4: "ssse3"}  # the feature that has `vpmaddubsw`, by 32-bit lanes of a vector
 LARGEST = 4  # terms of a group
-SIDE = 16  # of squares of bytes that are turned: those of the shortest vectors with instructions
 FEWEST_LANES = 4  # 32-bit ones, of the shortest vectors with instructions
 
 
@@ -150,17 +149,6 @@ def in_place(factor: Operand, dtype: DType, groups: Groups) -> bool:
         return False
     is_affine = all(isinstance(atom, Variable) for atom, _ in value.index.terms)
     return is_affine and value.index.coefficient(factor.ks[0]) == 1 and factor.ks[0].extent % groups.size == 0
-
-
-def in_planes(factor: Operand, along_k: bool) -> bool:
-    """Return whether a factor's rows are dense in memory, not its groups: squares are turned as it is packed.
-
-    So it is with the planes of an image, one for each channel. The rows of a tile then have to be a part of a square's.
-    """
-    if along_k or not factor.is_dense_across or factor.across[-1].extent % SIDE:
-        return False
-    conditions = {each for part in factor.value.all_parts for each in getattr(part, "inside", ALWAYS).variables}
-    return conditions.isdisjoint(factor.across)
 
 
 def _fit(values: tuple[Expression, ...], kinds: tuple[DType, ...]) -> bool:

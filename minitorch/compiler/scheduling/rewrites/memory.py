@@ -26,11 +26,11 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
+from ...target import LINE
 from ..analysis.dependences import accesses_of, conflicts
 from ..analysis.finding import at_loop, stores_of, with_statements
 from ..rewrite import check_fresh, refused, step
 
-LINE = 64  # bytes of a line of the cache
 MOST_LINES = 32  # prefetched of a row; by then the hardware prefetches
 
 

@@ -13,7 +13,6 @@ from ...loop_ir.index import Variable, extent_of
 from .. import rewrites as R
 from ..contractions.gemm import Operand
 from ..contractions.gemm_tiling import Tiling
-from ..contractions.groups import SIDE, in_planes
 from ..rewrite import Rewrite
 
 # Rows of an image that the elements of a vector may lie in. Raising it makes vectors longer, and of more pieces: one of
@@ -25,20 +24,7 @@ def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) ->
     """Yield the steps for left[row, k], of which a step of a tile reads one group in each row."""
     assert cut.groups is not None
     size, dtype = cut.groups.size, cut.groups.left.name
-    planes = cut.steps > 1 and in_planes(left, cut.left_along_k)
-    beyond = -cut.steps * size % SIDE if planes else 0  # so that whole squares are turned
-    yield R.pack(argument, "left", at, "it", "r", "k", "g", pad=("r", cut.lanes * size + beyond), dtype=dtype)
-    if planes:
-        yield R.overcompute("left")
-        yield R.fuse("left_row", "left_it", "left_r")
-        yield R.fuse("left_kg", "left_k", "left_g")
-        yield R.split("left_row", SIDE, "left_rt", "left_ri")
-        yield R.split("left_kg", SIDE, "left_kt", "left_ki")
-        yield R.overcompute("left")
-        yield R.reorder("left_rt", "left_kt", "left_ri", "left_ki")
-        yield R.unroll("left_kt")
-        yield R.transpose("left_ri", "left_ki", "left_square")
-        return
+    yield R.pack(argument, "left", at, "it", "r", "k", "g", pad=("r", cut.lanes * size), dtype=dtype)
     k, steps = "left_k", cut.steps
     if len(left.ks) > 1 and extent_of(left.ks[-1:]) > size:  # whole runs of channels exist, or none does
         ks = _of_groups(left.ks, size)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from ...loop_ir.expressions import Expression, Load, looked_up
 from ...loop_ir.index import Variable, extent_of
 from ...loop_ir.loops import Nest
-from ...loop_ir.wellformed import LANES
 from ...target import Target
 from .. import rewrites as R
 from ..contractions import product_of
@@ -36,15 +35,6 @@ def product_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tup
     if cut.groups is None or whole is product:
         return tuple(_steps(product, tiling(product, target)))
     return R.reorder(*(each.name for each in whole.ks)), *_steps(whole, cut)
-
-
-def _narrows(product: Contraction, cut: Tiling) -> bool:
-    """Return whether all results are adjacent bytes: a tile's row is then stored together, by fewer shuffles."""
-    lane, *others = product.store_lanes
-    is_vector = cut.vectors > 1 and cut.width <= LANES and cut.width & (cut.width - 1) == 0
-    if others or product.width % cut.width or not is_vector:
-        return False
-    return all(each.value.dtype.itemsize == 1 == each.index.coefficient(lane) for each in product.epilogue)
 
 
 def _is_strided(value: Expression, along: Variable) -> bool:
@@ -120,15 +110,9 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     if cut.is_unrolled:
         yield R.unroll("k")
     results = sorted({store.buffer for store in product.epilogue})
-    if _narrows(product, cut) and not by_vectors:
-        out = ",".join(f"out{each}" for each in results)
-        yield R.fuse("w", f"v@{out}", "l")
-        yield R.vectorise("w")
     yield R.vectorise("l")
     yield R.in_registers(total, "k", "tile", **({"anew": True} if in_blocks else {}))
     yield R.parallelise(*units)
-    if is_ragged:
-        yield R.specialise(f"v@{','.join(f'out{each}' for each in results)}")
     packed = [name for name, is_packed in (("left", cut.packs_left), ("right", cut.packs_right)) if is_packed]
     yield R.outline(*packed, *results)
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total
 from ...loop_ir.loops import Loop, Nest
-from ...target import Target
+from ...target import LINE, Target
 from .. import rewrites as R
 from ..contractions import product_of
 from ..lanes import Layout
 from ..rewrite import Rewrite
-from ..streaming import LINE, from_a_line_on, in_whole_lines
+from ..streaming import from_a_line_on, in_whole_lines
 from . import NO_FACTS, Facts
 from .online import block, innermost, online_arrays, online_steps, pairs, totals
 
