@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.scheduling import streaming
+from minitorch.compiler.target import LINE
 from minitorch.graph import Graph
 from tests.support import graphs as random_graphs
 from tests.support.graphs import assert_compiled_agrees
@@ -76,7 +77,7 @@ def test_not_what_is_small_beside_what_it_is_made_of():
     ],
 )
 def test_whole_lines_one_after_another(shape, function, pays):
-    if host().vector_bytes < streaming.LINE:
+    if host().vector_bytes < LINE:
         pytest.skip("a vector is not a whole line")
     x = mt.zeros(-(-2 * host().caches[2] // (4 * math.prod(shape)) // 64) * 64, *shape)
     assert streamed_stores(mt.jit(function, backend="llvm"), x) == [pays]

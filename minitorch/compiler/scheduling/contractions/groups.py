@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 from ....dtypes import DType, int8, int16, int32, uint8
 from ....passes.intervals import Range, of_type
-from ...loop_ir.expressions import ALWAYS, Expression, Load
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load
 from ...loop_ir.index import Variable
 from ...loop_ir.loops import Bounds
 from ...loop_ir.narrowing import narrowed
@@ -149,6 +149,14 @@ def in_place(factor: Operand, dtype: DType, groups: Groups) -> bool:
         return False
     is_affine = all(isinstance(atom, Variable) for atom, _ in value.index.terms)
     return is_affine and value.index.coefficient(factor.ks[0]) == 1 and factor.ks[0].extent % groups.size == 0
+
+
+def is_along(factor: Expression, k: Variable) -> bool:
+    """Return whether a factor is a number in memory, cast or not, and the next along k its neighbour."""
+    element = factor.arguments[0] if isinstance(factor, Apply) and factor.primitive == "cast" else factor
+    if not isinstance(element, Load) or element.inside != ALWAYS or not element.index.is_affine:
+        return False
+    return element.index.coefficient(k) == 1
 
 
 def _fit(values: tuple[Expression, ...], kinds: tuple[DType, ...]) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...loop_ir.expressions import Apply, Expression, Load
+from ...loop_ir.expressions import Apply
 from ...loop_ir.index import Variable
 from ...loop_ir.loops import Nest
 from ...target import Target
 from .. import rewrites as R
 from ..contractions import product_of
-from ..contractions.groups import LARGEST, group_size, paired
+from ..contractions.groups import LARGEST, group_size, is_along, paired
 from ..rewrite import Rewrite
 from . import NO_FACTS, Facts
 
@@ -30,11 +30,7 @@ def dot_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[R
         return None
     (k,) = columns
     value, lanes = total.value, target.lanes(4)
-    if (
-        not isinstance(value, Apply)
-        or value.primitive != "mul"
-        or not all(_is_along(part, k) for part in value.parts())
-    ):
+    if not isinstance(value, Apply) or value.primitive != "mul" or not all(is_along(part, k) for part in value.parts()):
         return None
     left, right = value.parts()
     size = group_size(value.dtype, left, right, target, lanes)
@@ -49,16 +45,6 @@ def dot_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[R
 def _is_whole(k: Variable, size: int, lanes: int) -> bool:
     """Return whether k is groups of a size, and enough of them for a vector."""
     return k.extent % size == 0 and k.extent >= lanes * size
-
-
-def _is_along(factor: Expression, k: Variable) -> bool:
-    """Return whether a factor is a number in memory, cast, and the next along k its neighbour."""
-    if not isinstance(factor, Apply) or factor.primitive != "cast":
-        return False
-    (element,) = factor.arguments
-    if not isinstance(element, Load) or element.inside.bounds or not element.index.is_affine:
-        return False
-    return element.index.coefficient(k) == 1
 
 
 def _steps(nest: Nest, total: str, k: Variable, size: int, lanes: int, pairs: dict[str, str]) -> Iterator[Rewrite]:

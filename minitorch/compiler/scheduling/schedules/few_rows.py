@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load
 from ...loop_ir.index import Variable
 from ...loop_ir.loops import Nest
 from ...target import Target
 from .. import rewrites as R
 from ..contractions import product_of
 from ..contractions.gemm import RESIDENT, Contraction, Operand
-from ..contractions.groups import group_size
+from ..contractions.groups import group_size, is_along
 from ..rewrite import Rewrite
 from . import NO_FACTS, Facts
 
@@ -33,7 +32,7 @@ def few_rows_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tu
         return None
     sides = sorted((product.left, product.right), key=lambda side: sum(each.extent for each in side.across))
     rows, matrix = sides
-    if not all(len(side.across) == len(side.ks) == 1 and _is_along(side) for side in sides):
+    if not all(len(side.across) == len(side.ks) == 1 and is_along(side.value, side.ks[0]) for side in sides):
         return None
     (row,), (column,), (k,) = rows.across, matrix.across, rows.ks
     lanes = target.vector_bytes // 4
@@ -55,16 +54,6 @@ def _is_large(product: Contraction, matrix: Operand, size: int) -> bool:
     if product.total.value.dtype.category == "int":
         return size > 1 and not matrix.is_packed_once
     return matrix.across[0].extent * product.depth * matrix.value.dtype.itemsize > RESIDENT
-
-
-def _is_along(side: Operand) -> bool:
-    """Return whether a factor is a number in memory, cast or not, and the next along k its neighbour."""
-    element: Expression = side.value
-    if isinstance(element, Apply) and element.primitive == "cast":
-        (element,) = element.arguments
-    if not isinstance(element, Load) or element.inside != ALWAYS or not element.index.is_affine:
-        return False
-    return element.index.coefficient(side.ks[0]) == 1
 
 
 def _steps(
