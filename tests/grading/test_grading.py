@@ -32,7 +32,7 @@ from minitorch_grading.grading.course.gradebook.recorder import Recorder
 from minitorch_grading.grading.course.handed_in import handed_in, parsed
 from minitorch_grading.grading.course.journal.journal import Entry, Journal
 from minitorch_grading.grading.course.private import replace, tighten
-from minitorch_grading.grading.course.report import Report
+from minitorch_grading.grading.course.report import Report, Row
 from minitorch_grading.grading.course.running import grade as courses
 from minitorch_grading.grading.course.running import keys, local
 from minitorch_grading.grading.course.running.keys import conditions_of, work_of
@@ -44,7 +44,7 @@ from minitorch_grading.grading.sandbox import bubblewrap as sandbox
 from minitorch_grading.grading.sandbox.execution import Ran
 from minitorch_grading.grading.sandbox.outputs import harmless
 from minitorch_grading.grading.submission import feedback
-from minitorch_grading.grading.submission.autograded import as_notebook, verbatim, with_incidents
+from minitorch_grading.grading.submission.autograded import as_notebook, boxed, verbatim, without_box
 from minitorch_grading.grading.submission.outcomes import of_cell, why_no_answers
 from minitorch_grading.grading.submission.preflight import (
     ENTRIES,
@@ -361,7 +361,9 @@ def test_formgrader_runs_nothing_that_a_student_wrote(kind: str, before: str) ->
     text = f"{before}{HOSTILE}\n[link](javascript:alert(1))"
     parts = [Part("<b>ours</b>", "markdown"), Part(text, kind), Part(f"# {HOSTILE}", "code")]
     incidents = [Incident("outside", f"{before}{HOSTILE}", "first"), Incident("renamed", HOSTILE)]
-    made = with_incidents(as_notebook(parts, {2: outputs}, {"<b>ours</b>"}), incidents)
+    bare = as_notebook(parts, {2: outputs}, {"<b>ours</b>"})
+    made = boxed(bare, [*map(str, incidents)])
+    assert without_box(made) == bare == without_box(bare)
     nbformat.validate(made)
     names = ("base_url", "mathjax_url", "last_name", "first_name", "submission_id", "notebook_id", "assignment_id")
     resources = {**dict.fromkeys(names, ""), "index": 0, "total": 1}
@@ -513,7 +515,7 @@ class Tags(HTMLParser):
 
 def shown(student: str, exercise: str, result: Result) -> str:
     """The page of a result, with its notebook."""
-    return feedback.page(student, exercise, dataclasses.replace(result, shown=feedback.notebook(result)))
+    return feedback.page(Row(student, exercise, dataclasses.replace(result, shown=feedback.notebook(result))))
 
 
 def test_feedback_holds_nothing_of_a_students_as_html() -> None:
@@ -540,7 +542,7 @@ def test_feedback_holds_nothing_of_a_students_as_html() -> None:
 
 def test_a_page_shows_no_zero_where_there_are_no_points_yet() -> None:
     rows = [Graded("first", 0, 30, "not graded", manual=True), Graded("second", 0, 20, "wrong")]
-    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", "", feedback.page("ana", "01", Result(rows))))
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", "", feedback.page(Row("ana", "01", Result(rows)))))
     assert "? of 30first" in text and "✗ 0 of 20second" in text
 
 

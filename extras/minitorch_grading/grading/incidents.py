@@ -60,6 +60,10 @@ KINDS: dict[str, Kind] = {
     ),
     "grader": Kind("the grader itself failed; this submission has to be graded again", look=True),
 }
+NOTHING = frozenset(
+    ["missing-notebook", "several-notebooks", "not-json", "too-large", "not-a-file", "unreadable", "wrong-exercise"]
+)
+"""Those because of which nothing was graded."""
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ def overview(course: Course, only: Sequence[str] = ()) -> Overview:
     if not ledger.marks:
         raise CommandError(f"nothing was graded in {course.root}: `minitorch grade {course.submitted}` does it")
     kept = chosen(course, sorted(ledger.marks), only)
-    rows = [Row.read(who, ledger, journal.entries.get(who)) for who in kept]
+    rows = [Row.read(who, ledger, journal.entries.get(who), course.submitted.joinpath(*who)) for who in kept]
     roster = roster_of(course.root)
     history = History(course.history)
     changes = [*history.events, *noticed(ledger, history, journal.entries, now())]
@@ -170,7 +170,8 @@ def overview(course: Course, only: Sequence[str] = ()) -> Overview:
         theirs = [row for row in rows if row.exercise == name]
         bests = bests_of({who: each for who, each in journal.entries.items() if who in kept and who[1] == name})
         exercises.append(_exercise(name, theirs, ledger.cells[name], sorted(filter(None, missing)), bests))
-    queue = tuple(each for row in rows if (each := _waiting(row)))
+    waiting = [row for row in rows if row.waits or row.why]
+    queue = tuple(Waiting(row.student, row.exercise, tuple(row.why), tuple(row.waits)) for row in waiting)
     notes = (*journal.notes, *history.notes)
     return Overview(tuple(exercises), tuple(rows), queue, tuple(by_hand[:CHANGES]), notes)
 
@@ -215,26 +216,6 @@ def commonest(graded: Iterable[Graded]) -> tuple[tuple[str, int], ...]:
             forms.setdefault(re.sub(r"\d+", "#", reason), Counter())[reason] += 1
     counted = [(form.most_common(1)[0][0], form.total()) for form in forms.values()]
     return tuple(sorted(counted, key=lambda each: (-each[1], each[0]))[:REASONS])
-
-
-def _waiting(row: Row) -> Waiting | None:
-    marks = row.marks
-    cells = [cell for cell, mark in marks.items() if mark.waits]
-    above = [
-        f"{cell} has {mark.points:g} points by hand, of {mark.of:g}"
-        for cell, mark in marks.items()
-        if mark.person is not None and mark.person > mark.of
-    ]
-    if not cells and not above:
-        return None
-    why = [str(incident) for incident in row.result.incidents if incident.look]
-    why += [f"{each.cell}: {each.reason}" for each in row.result.graded if each.manual and each.cell in cells]
-    if given := [cell for cell in cells if marks[cell].person is not None]:
-        why.append(f"{', '.join(given)}: graded again since a person gave points")
-    ungraded = [cell for cell in cells if marks[cell].program is None and marks[cell].person is None]
-    if not why and ungraded:
-        why.append(f"{', '.join(ungraded)}: not graded since the exercise was changed")
-    return Waiting(row.student, row.exercise, (*why, *above), tuple(cells))
 
 
 WIDTH = 40  # characters of the longest bar

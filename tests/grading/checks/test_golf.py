@@ -15,6 +15,7 @@ from minitorch_grading.checks.golf import Golf
 from minitorch_grading.checks.own import task
 from minitorch_grading.checks.score import Count, Part, Score
 from minitorch_grading.grading.course.bests import Best
+from minitorch_grading.grading.course.report import Row
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission import feedback
 from minitorch_grading.own_checks import sources_in
@@ -178,9 +179,9 @@ def test_a_students_text_is_no_part_of_the_page() -> None:
     cells = [{"cell_type": "code", "metadata": {}, "source": mark, "outputs": []}]
     result = Result([Graded("change-check", 1, 6, mark, score)], [], {"cells": cells})
     result.shown = feedback.notebook(result)
-    page = feedback.page("ana", "10", result)
+    page = feedback.page(Row("ana", "10", result))
     assert feedback.notebook_on(page) == result.shown and page.count(feedback.NOTEBOOK) == 1
-    again = feedback.page("ana", "10", replace(result, notebook=None), {("change-check", "few"): 4})
+    again = feedback.page(Row("ana", "10", replace(result, notebook=None)), {("change-check", "few"): 4})
     assert feedback.notebook_on(again) == result.shown and again.count("best of the class: 4</td>") == 1
 
 

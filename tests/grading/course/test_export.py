@@ -21,6 +21,7 @@ from minitorch_grading.grading.course.folders import Course
 from minitorch_grading.grading.course.gradebook.ledger import Ledger
 from minitorch_grading.grading.course.gradebook.recorder import Recorder
 from minitorch_grading.grading.course.journal.journal import Entry, Journal
+from minitorch_grading.grading.course.report import Row
 from minitorch_grading.grading.course.running.keys import work_of
 from minitorch_grading.grading.enrolment.deadlines import Rules
 from minitorch_grading.grading.exporting.standings import apply
@@ -84,7 +85,7 @@ def graded(root: Path, student: str, points: float, *incidents: str) -> None:
         journal.add((student, EXERCISE), Entry("conditions", work, result))
     path = here.feedback(student, EXERCISE)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(student, EXERCISE, result))
+    path.write_text(page(Row(student, EXERCISE, result)))
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,7 @@ from minitorch_grading.grading.limits import Limits
 from minitorch_grading.grading.overview import overview, page, sheet, text
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission import feedback
+from minitorch_grading.grading.submission.autograded import BOX
 from minitorch_grading.grading.submission.preflight import released
 from minitorch_grading.grading.submission.worker import Job
 from tests.grading import classes
@@ -68,6 +69,7 @@ class Grader:
     def __init__(self) -> None:
         self.part = dict(STUDENTS)
         self.incidents: dict[str, list[Incident]] = {}
+        self.damaged: set[str] = set()
         self.graded: list[str] = []
         self.exercises: list[str] = []
 
@@ -81,8 +83,11 @@ class Grader:
         parts = [part for part in job.release if part.points is not None]
         part = self.part[student]
         found = [Graded(one.name or "", (one.points or 0) * part, one.points or 0, "a reason") for one in parts]
+        if student in self.damaged:
+            none = [Graded(each.cell, 0, each.of, "damaged", manual=True) for each in found]
+            return Result(none, [Incident("not-json")]).to_json()
         made = Result(found, list(self.incidents.get(student, [])), {"cells": []})
-        return {**made.to_json(), "notebook": "{}", "shown": feedback.notebook(made)}
+        return {**made.to_json(), "notebook": '{"cells": []}', "shown": feedback.notebook(made)}
 
 
 @pytest.fixture
@@ -131,11 +136,17 @@ def formgrader(course: Course) -> Iterator[Any]:
         book.db.commit()
 
 
-def give(course: Course, student: str, cell: str, points: float) -> None:
+def give(course: Course, student: str, cell: str, points: float | None) -> None:
     """As formgrader does when somebody types points."""
     with formgrader(course) as book:
         grade = book.find_grade(cell, EXERCISE, EXERCISE, student)
         grade.manual_score, grade.needs_manual_grade = points, False
+
+
+def write(course: Course, student: str, cell: str, text: str) -> None:
+    """As formgrader does when somebody types a comment."""
+    with formgrader(course) as book:
+        book.find_comment(cell, EXERCISE, EXERCISE, student).manual_comment = text
 
 
 def agreed(course: Course, report: Report) -> dict[str, tuple[float, float]]:
@@ -567,6 +578,119 @@ def test_an_earlier_journal_is_graded_again(course: Course, grader: Grader) -> N
     with suppress(CommandError):
         assert agreed(course, run(course)) == expected(BEFORE)
     assert grader.graded == ["ana", "bob", "eve"]
+
+
+# --- what persons give and write is said everywhere ---------------------------------------------------------------
+
+
+def better(course: Course, grader: Grader) -> None:
+    grader.part["bob"] = 1.0
+    hand_in(course.root, "bob", exercise(first=30, second=50, third=1))
+    run(course)
+
+
+def damaged(course: Course, grader: Grader) -> None:
+    grader.damaged.add("bob")
+    hand_in(course.root, "bob", "no notebook")
+    run(course)
+
+
+def untimed(course: Course, _: Grader) -> None:
+    (course.submitted / "bob" / EXERCISE / "timestamp.txt").write_text("yesterday")
+    run(course)
+
+
+def timed(course: Course, _: Grader) -> None:
+    (course.submitted / "bob" / EXERCISE / "timestamp.txt").write_text("2026-01-02 03:04:05 UTC")
+    run(course)
+
+
+def outside(course: Course, grader: Grader) -> None:
+    grader.incidents["bob"] = [Incident("outside", "x")]
+    run(course, "bob", again=True)
+
+
+def given(points: float | None) -> Callable[[Course, Grader], None]:
+    def gives(course: Course, _: Grader) -> None:
+        give(course, "bob", "first-check", points)
+
+    return gives
+
+
+def commented(course: Course, _: Grader) -> None:
+    write(course, "bob", "first", "Look at <b>page 3</b>.")
+
+
+def nbgraders_page(course: Course, _: Grader) -> None:
+    course.feedback("bob", EXERCISE).write_text("<!DOCTYPE html>\n<html>nbgrader's</html>\n")
+
+
+def regraded(course: Course, grader: Grader) -> None:
+    run(course, "bob", again=True)
+
+
+Deeds = tuple[Callable[[Course, Grader], None], ...]
+DEEDS: dict[
+    str, tuple[Deeds, float | None, bool]
+] = {  # what is done, the points then, and whether a person has to look
+    "points": ((given(10),), 35, False),
+    "all of them": ((given(30), commented), 55, False),
+    "none": ((given(0),), 25, False),
+    "too many": ((given(31),), 56, False),
+    "points that are taken back": ((given(10), regraded, given(None)), 40, False),
+    "a comment": ((commented,), 40, False),
+    "a better resubmission": ((given(10), better), 60, True),
+    "a better one, and looked at": ((given(10), better, given(10)), 60, False),
+    "a better one, and taken back": ((given(10), better, given(None)), 80, False),
+    "a damaged one": ((damaged,), None, True),
+    "none for a damaged one": ((damaged, given(0)), 0, False),
+    "some for a damaged one": ((damaged, given(5), commented), 5, False),
+    "one in place of a damaged one": ((damaged, given(5), timed), 5, False),
+    "no time": ((untimed,), 40, True),
+    "no time, and looked at": ((untimed, given(15)), 40, False),
+    "a time that was mended": ((untimed, timed), 40, False),
+    "a time that was mended, and looked at": ((untimed, given(10), timed), 35, False),
+    "an incident, then points": ((outside, given(20)), 45, False),
+    "an incident after points": ((given(20), outside), 45, True),
+    "nbgrader's page": ((given(10), nbgraders_page), 35, False),
+}
+
+
+@pytest.mark.parametrize("name", DEEDS)
+def test_what_persons_give_and_write_is_said_everywhere(course: Course, grader: Grader, name: str) -> None:
+    deeds, points, look = DEEDS[name]
+    run(course)
+    for deed in deeds:
+        deed(course, grader)
+    report = run(course)
+    agreed(course, report)
+    found, (_, row, _) = overview(course), report.rows
+    marks = Ledger.read(course.gradebook).marks["bob", EXERCISE]
+    said = "?" if points is None else f"{points:g}"
+    (line,) = [line for line in str(report).splitlines() if line.strip().startswith("bob")]
+    assert line.split()[1] == f"{said}/80" and ("← look at it" in line) == look
+    by_hand = [mark for mark in marks.values() if mark.person is not None]
+    assert ("1 by hand" in line) == bool(by_hand)
+    differ = sum((mark.person or 0) - (mark.program or 0) for mark in by_hand if mark.program is not None)
+    assert (f"{abs(differ):g} {'fewer' if differ < 0 else 'more'} than the checks give now" in line) == bool(differ)
+    waiting = [each for each in found.queue if each.student == "bob"]
+    assert bool(waiting) == (look or name == "too many") and all(each.why for each in waiting)
+    totals = [
+        each for each in csv.DictReader(sheet(found).splitlines()) if each["student"] == "bob" and not each["cell"]
+    ]
+    assert [(each["points"], each["incidents"]) for each in totals] == [(said.strip("?"), " ".join(row.kinds))]
+    assert row.kinds == found.lines[1].kinds
+    box = course.autograded("bob", EXERCISE).read_text()
+    for reason in (*map(str, row.result.incidents), *(why for each in waiting for why in each.why)):
+        assert json.dumps(reason, ensure_ascii=False)[1:-1] in box and reason in text(found) + box
+    assert (BOX in box) == bool(waiting or row.result.incidents)
+    page = course.feedback("bob", EXERCISE).read_text()
+    assert ("No points yet of 80" if points is None else f"{points:g} of 80 points<") in page
+    assert page.count("by a person</td>") == len(by_hand)
+    assert ("Look at &lt;b&gt;page 3&lt;/b&gt;." in page) == (commented in deeds)
+    assert all(str(incident.kind) in page for incident in row.result.incidents) and "nbgrader's" not in page
+    assert main(["export", "feedback", "--to", str(course.root / "pages"), "--course", str(course.root)]) in (0, 1)
+    assert (course.root / "pages" / EXERCISE / "bob.html").read_text() == page
 
 
 # --- the class as a whole -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from minitorch_grading.grading import pages
 from minitorch_grading.grading.course.report import Row
-from minitorch_grading.grading.exporting.export import page_of
+from minitorch_grading.grading.exporting.export import exported_page
 from minitorch_grading.grading.incidents import Incident
 from minitorch_grading.grading.overview import Overview
 from minitorch_grading.grading.overview import page as report
@@ -81,7 +81,8 @@ def of_feedback(_: Path) -> str:
         Graded(EVIL, 0, 10, EVIL, {"task": EVIL, "parts": [part, counted]}, True),
     ]
     result = Result(graded, [Incident("outside", EVIL, EVIL)], {"cells": cells})
-    return feedback(EVIL, EVIL, dataclasses.replace(result, shown=notebook(result)))
+    shown = dataclasses.replace(result, shown=notebook(result))
+    return feedback(Row(EVIL, EVIL, shown, comments={EVIL: EVIL}))
 
 
 PAGES: dict[str, Callable[[Path], str]] = {"report": of_report, "similar": of_similar, "feedback": of_feedback}
@@ -139,6 +140,6 @@ def test_what_is_added_to_a_page_is_escaped_too(tmp_path: Path) -> None:
     course = Course(tmp_path / "submitted", tmp_path / "exercises")
     path = course.feedback("ana", "x")
     path.parent.mkdir(parents=True)
-    path.write_text(feedback("ana", "x", Result()))
-    page = page_of(course, Row("ana", "x", Result(), penalty=Said(points=1.0, days=2)))
-    assert "script" not in Tags(page).names and Markup.escape("<script src=") in page
+    path.write_text(feedback(Row("ana", "x", Result())))
+    page = exported_page(course, Row("ana", "x", Result(), penalty=Said(points=1.0, days=2)), ())
+    assert page and "script" not in Tags(page).names and Markup.escape("<script src=") in page

@@ -7,18 +7,13 @@ class hears of it when a person has looked at the work and changed the `best` of
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..submission.feedback import notebook_on, page
-from .folders import Course
 from .gradebook.marks import Who
-from .handed_in import handed_in, with_time
 from .journal.journal import Entry
 from .names import visible
-from .private import replace
 
 NAMED = 3
 """Students that a line of the report names."""
@@ -63,16 +58,18 @@ class Best:
         return asdict(self)
 
 
-def bests_of(entries: Mapping[Who, Entry], conditions: Mapping[str, str] | None = None) -> tuple[Best, ...]:
+def bests_of(entries: Mapping[Who, Entry]) -> tuple[Best, ...]:
     """The bests of all parts that have a count.
 
+    Results that were made under other conditions than the latest are left out, since they may be of another task.
+
     Args:
-        entries: the journal's, by student and exercise.
-        conditions: those of each exercise; results of others are left out, since they may be of another task.
+        entries: the journal's, by student and exercise, the latest last.
     """
+    latest = {exercise: entry.conditions for (_, exercise), entry in entries.items()}
     found: dict[tuple[str, str, str, str], dict[str, dict[str, Any]]] = {}
     for (student, exercise), entry in sorted(entries.items()):
-        if conditions is not None and entry.conditions != conditions.get(exercise):
+        if entry.conditions != latest[exercise]:
             continue
         for graded in entry.result.graded:
             for part in graded.parts:
@@ -84,17 +81,3 @@ def bests_of(entries: Mapping[Who, Entry], conditions: Mapping[str, str] | None 
         students = tuple(student for student, each in counts.items() if each["yours"] == least["yours"])
         bests.append(Best(*key, least["unit"], least["yours"], least["best"], students, len(counts)))
     return tuple(bests)
-
-
-def tell(course: Course, bests: tuple[Best, ...], entries: Mapping[Who, Entry]) -> None:
-    """Write the best of the class to the pages of all who have a count."""
-    for who, entry in entries.items():
-        theirs = {(best.cell, best.part): best.told for best in bests if best.exercise == who[1]}
-        path = course.feedback(*who)
-        if not theirs or not path.is_file():
-            continue
-        before = path.read_text(encoding="utf-8")
-        result = with_time(entry.result, handed_in(course.submitted.joinpath(*who))[1])
-        after = page(*who, dataclasses.replace(result, shown=notebook_on(before)), theirs)
-        if after != before:
-            replace(path, after)

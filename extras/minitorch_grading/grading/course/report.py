@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +15,7 @@ from .bests import Best
 from .folders import Stray
 from .gradebook.ledger import Ledger
 from .gradebook.marks import Mark, Who
+from .handed_in import handed_in, with_time
 from .journal.journal import Entry
 from .names import visible
 
@@ -31,6 +33,7 @@ class Row:
         marks: the points in the gradebook, by cell; a person may have given others.
         penalty: for being late.
         attempt: the attempt that was graded, if it was collected.
+        comments: what a person wrote, by cell.
     """
 
     student: str
@@ -39,22 +42,43 @@ class Row:
     marks: Mapping[str, Mark] = field(default_factory=dict)
     penalty: Penalty = IN_TIME
     attempt: Attempt | None = None
+    comments: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, who: Who, ledger: Ledger, entry: Entry | None) -> Self:
-        """What gradebook and journal say of a submission."""
-        result = entry.result if entry else Result()
-        return cls(*who, result, ledger.marks[who], Penalty(ledger.penalties.get(who, 0.0)))
+    def read(cls, who: Who, ledger: Ledger, entry: Entry | None, folder: Path) -> Self:
+        """What gradebook, journal and the time in the folder say of a submission."""
+        result = with_time(entry.result if entry else Result(), handed_in(folder)[1])
+        penalty, comments = Penalty(ledger.penalties.get(who, 0.0)), ledger.comments.get(who, {})
+        return cls(*who, result, ledger.marks.get(who, {}), penalty, comments=comments)
 
     @property
-    def waits(self) -> bool:
-        """Whether formgrader says that a person has still to give points or to look."""
-        return any(mark.waits for mark in self.marks.values())
+    def waits(self) -> list[str]:
+        """The cells of which formgrader says that a person has still to give points or to look."""
+        return [cell for cell, mark in self.marks.items() if mark.waits]
+
+    @property
+    def regraded(self) -> list[str]:
+        """The cells that were graded again since a person gave points for them."""
+        return [cell for cell in self.waits if self.marks[cell].person is not None]
+
+    @property
+    def why(self) -> list[str]:
+        """Why cells wait, and which have more points by hand than they can give."""
+        waits = self.waits
+        why = [str(incident) for incident in self.result.incidents if incident.look] if waits else []
+        why += [f"{each.cell}: {each.reason}" for each in self.result.graded if each.manual and each.cell in waits]
+        if self.regraded:
+            why.append(f"{', '.join(self.regraded)}: graded again since a person gave points ({self.hand})")
+        ungraded = [cell for cell in waits if self.marks[cell].program is None and self.marks[cell].person is None]
+        if not why and ungraded:
+            why.append(f"{', '.join(ungraded)}: not graded since the exercise was changed")
+        above = {cell: mark for cell, mark in self.marks.items() if mark.person is not None and mark.person > mark.of}
+        return why + [f"{cell} has {mark.points:g} points by hand, of {mark.of:g}" for cell, mark in above.items()]
 
     @property
     def look(self) -> bool:
         """Whether a person has still to look at its incidents."""
-        return self.result.look and (self.waits or not self.marks)
+        return self.result.look and bool(self.waits or not self.marks)
 
     @property
     def is_undecided(self) -> bool:
@@ -90,6 +114,14 @@ class Row:
     def by_hand(self) -> dict[str, float]:
         """The points that a person gave, extra credit included, by cell."""
         return {cell: mark.points for cell, mark in self.marks.items() if mark.is_by_hand}
+
+    @property
+    def hand(self) -> str:
+        """How many cells have points by hand, and how these differ from what the checks give now; empty if none has."""
+        marks = [mark for mark in self.marks.values() if mark.is_by_hand]
+        differ = sum(mark.points - mark.program for mark in marks if mark.program is not None)
+        more = f", {abs(differ):g} {'more' if differ > 0 else 'fewer'} than the checks give now" if differ else ""
+        return f"{len(marks)} by hand{more}" if marks else ""
 
     def __str__(self) -> str:
         return f"{self.student} {self.exercise} {self.score}" + (f"  {', '.join(self.kinds)}" if self.kinds else "")
@@ -148,8 +180,8 @@ class Report:
         lines.append(f"  {'student':<{width}}  {'points':>9}  incidents")
         for row in rows:
             named = ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in row.kinds.items())
-            look = "  ← look at it" if row.look else ""
-            hand = f"  {len(row.by_hand)} by hand" if row.by_hand else ""
+            look = "  ← look at it" if row.look or row.regraded else ""
+            hand = f"  {row.hand}" if row.hand else ""
             lines.append(f"  {row.student:<{width}}  {row.score:>9}  {named}{hand}{look}".rstrip())
         lines += [f"  {each}" for each in self.bests if each.exercise == exercise]
         return lines

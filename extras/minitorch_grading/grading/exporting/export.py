@@ -18,9 +18,11 @@ from markupsafe import Markup
 
 from minitorch.errors import CommandError
 
+from ..course.bests import Best
 from ..course.folders import Course
 from ..course.private import replace
 from ..course.report import Row
+from ..course.returned import page_of
 from ..enrolment.deadlines import Rules
 from .canvas import fill_canvas
 from .filled import Choices, Filling, Students, comment
@@ -130,7 +132,9 @@ def write_pages(course: Course, filling: Filling, to: Path) -> Sequence[str]:
         CommandError: if no page can go back to a platform.
     """
     found = filling.found
-    pages = {who: page for who, row in found.rows.items() if (page := page_of(course, row)) is not None}
+    pages = {
+        who: page for who, row in found.rows.items() if (page := exported_page(course, row, found.bests)) is not None
+    }
     filling.count = len(pages)
     if to.suffix != ".zip":
         for (student, exercise), page in pages.items():
@@ -153,13 +157,10 @@ def write_pages(course: Course, filling: Filling, to: Path) -> Sequence[str]:
     return [exercise]
 
 
-def page_of(course: Course, row: Row) -> str | None:
+def exported_page(course: Course, row: Row, bests: Sequence[Best]) -> str | None:
     """A student's page, which says what was taken for being late; None if there is none."""
-    path = course.feedback(row.student, row.exercise)
-    if not path.is_file():
-        return None
-    text, said = path.read_text(encoding="utf-8"), comment(row)
-    return text.replace("<body>", Markup("<body>\n<p><b>{}</b></p>").format(said), 1) if said else text
+    text, said = page_of(course, row, bests), comment(row)
+    return text.replace("<body>", Markup("<body>\n<p><b>{}</b></p>").format(said), 1) if text and said else text
 
 
 def _name(row: Row) -> str | None:

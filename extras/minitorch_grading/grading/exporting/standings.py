@@ -13,6 +13,7 @@ from minitorch.errors import CommandError
 
 from ..collecting.attempts import ABOUT, current
 from ..collecting.collect import absent
+from ..course.bests import Best, bests_of
 from ..course.folders import Course
 from ..course.gradebook.gradebook import Book
 from ..course.gradebook.ledger import Ledger
@@ -36,12 +37,14 @@ class Standings:
         rows: those that are graded, in order.
         waiting: the work that is not graded yet, or whose time is not known.
         notes: why it is not known.
+        bests: the best counts of the class.
     """
 
     exercises: tuple[str, ...]
     rows: dict[Who, Row]
     waiting: tuple[Who, ...]
     notes: tuple[str, ...] = ()
+    bests: tuple[Best, ...] = ()
 
     def graded(self, student: str | None, exercise: str) -> Row | None:
         """The row of a student who has points; None also if they are not known before a person has looked."""
@@ -86,11 +89,11 @@ def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) ->
             continue
         if attempt and (entry is None or entry.work != work_of(read(folder, who[1], Limits().notebook))):
             continue  # another attempt was graded than the one that counts now
-        row = replace(Row.read(who, ledger, entry), attempt=attempt)
+        row = replace(Row.read(who, ledger, entry, folder), attempt=attempt)
         when, is_late = (handed_in(folder)[0], False) if attempt is None else (attempt.first, attempt.late)
         rows[who] = replace(row, penalty=deadlines.penalty(*who, when, is_late, row.points, row.of))
     waiting = sorted({(each.parent.name, each.name) for each in folders} - rows.keys())
-    return Standings(exercises, rows, tuple(waiting), tuple(notes))
+    return Standings(exercises, rows, tuple(waiting), tuple(notes), bests_of(entries))
 
 
 def apply(rules: Rules, course: Course, exercises: Iterable[str]) -> list[str]:

@@ -7,14 +7,16 @@ written between fences.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from ..incidents import Incident
 from ..sandbox.execution import Message
 from .preflight import Part
+
+BOX = "**What happened while it was graded**"
 
 
 def verbatim(text: str) -> str:
@@ -60,13 +62,23 @@ def as_notebook(parts: list[Part], outputs: dict[int, list[Message]], handed_out
     }
 
 
-def with_incidents(notebook: dict[str, Any], incidents: Sequence[Incident]) -> dict[str, Any]:
-    """The notebook with its incidents above the first cell, where formgrader shows them."""
-    if not incidents:
+def without_box(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook without the box above its first cell; no text of a student's begins as the box does."""
+    is_box = [each["cell_type"] == "markdown" and each["source"].startswith(BOX) for each in notebook["cells"][:1]]
+    return {**notebook, "cells": notebook["cells"][sum(is_box) :]}
+
+
+def boxed(notebook: dict[str, Any], lines: Sequence[str]) -> dict[str, Any]:
+    """The notebook with lines for a person above the first cell, where formgrader shows them."""
+    if not lines:
         return notebook
-    text = "\n".join(f"{each}{'  <- look at it' if each.look else ''}" for each in incidents)
-    source = f"**What happened while it was graded**\n\n{verbatim(text)}"
     taken = {each["id"] for each in notebook["cells"]}
     free = (f"incidents-{number}" for number in count() if f"incidents-{number}" not in taken)
+    source = f"{BOX}\n\n{verbatim(chr(10).join(lines))}"
     cell = {"cell_type": "markdown", "id": next(free), "metadata": {}, "source": source}
     return {**notebook, "cells": [cell, *notebook["cells"]]}
+
+
+def text_of(notebook: dict[str, Any]) -> str:
+    """The notebook as a file."""
+    return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mistune
 from markupsafe import Markup
@@ -20,34 +20,39 @@ from ..pages import render
 from ..plain import plain
 from ..results import Graded, Result
 
+if TYPE_CHECKING:
+    from ..course.gradebook.marks import Mark
+    from ..course.report import Row
+
 SHOWN = 20_000  # characters of one output
 NOTEBOOK = "<h2>The notebook, as it was run</h2>"
 END = "</body></html>\n"
 NOTHING: Mapping[tuple[str, str], int] = MappingProxyType({})
 
 
-def page(student: str, exercise: str, result: Result, bests: Mapping[tuple[str, str], int] = NOTHING) -> str:
+def page(row: Row, bests: Mapping[tuple[str, str], int] = NOTHING) -> str:
     """Return the feedback as an HTML page.
 
     Args:
-        student: the student's name, as the folder says it.
-        exercise: the name of the exercise.
-        result: what came of the submission, with its notebook as HTML.
+        row: what came of the submission, with its notebook as HTML, and what persons have changed and written.
         bests: of the class, by cell and part.
     """
-    by_hand = sum(each.of for each in result.graded if each.manual)
-    total = f"{result.points:g} of {result.of:g} points"
-    if result.look and not result.points:
-        total = f"No points yet of {result.of:g}: a person has still to look at this"
-    elif by_hand:
-        total += f", of which {by_hand:g} are still to be given by a person"
+    result = row.result
+    rows = [line for each in result.graded for line in _rows(each, bests, row.marks.get(each.cell))]
+    to_give = sum(line["of"] for line in rows if line["manual"])
+    total = f"{row.points:g} of {row.of:g} points"
+    if row.is_undecided:
+        total = f"No points yet of {row.of:g}: a person has still to look at this"
+    elif to_give:
+        total += f", of which {to_give:g} are still to be given by a person"
     return render(
         "feedback",
-        title=f"{exercise}: {student}",
-        heading=exercise,
-        student=student,
+        title=f"{row.exercise}: {row.student}",
+        heading=row.exercise,
+        student=row.student,
         total=total,
-        rows=[row for each in result.graded for row in _rows(each, bests)],
+        rows=rows,
+        comments=row.comments,
         incidents=result.incidents,
         notebook=Markup(result.shown),
     )
@@ -68,21 +73,24 @@ def notebook(result: Result) -> str:
     return render("notebook", heading=Markup(NOTEBOOK), cells=cells, noted=noted)
 
 
-def _rows(graded: Graded, bests: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
-    """Return the row of a task and those of its parts."""
+def _rows(graded: Graded, bests: Mapping[tuple[str, str], int], mark: Mark | None) -> list[dict[str, Any]]:
+    """Return the row of a task, with the points that a person gave for it, and those of its parts."""
     parts = graded.parts
     if graded.points >= graded.of:
         parts = [part for part in parts if part.get("count")]
     rows = [
         {"kind": "task", **vars(graded), "name": graded.task, "reason": "" if parts else graded.reason, "best": None}
     ]
+    if mark is not None:
+        by_hand = {"points": mark.points, "reason": "by a person"} if mark.is_by_hand else {}
+        rows[0] |= {"manual": graded.manual and mark.waits, **by_hand}
     for part in parts:
         counted = part.get("count")
         reason = part["reason"] or (str(Count(**counted)) if counted else "")
         best = bests.get((graded.cell, part["name"])) if counted else None
         rows.append({"kind": "part", "manual": False, **part, "reason": reason, "best": best})
     for row in rows:
-        row["mark"] = "?" if row["manual"] else "✓" if row["points"] == row["of"] else "✗"
+        row["mark"] = "?" if row["manual"] else "✓" if row["points"] >= row["of"] else "✗"
     return rows
 
 

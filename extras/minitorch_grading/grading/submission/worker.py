@@ -30,7 +30,7 @@ from ..sandbox.bubblewrap import Sandbox
 from ..sandbox.image import contents
 from ..sandbox.server import ForkServer, StartError
 from .alone import processes
-from .autograded import with_incidents
+from .autograded import text_of
 from .clerk import AbandonedError, LostError, by_a_clerk
 from .feedback import notebook
 from .preflight import Files, Part, read
@@ -157,8 +157,7 @@ def _graded(job: Job, start: Callable[[], Any], checks: Checks) -> dict[str, Any
     """The result as plain data, with the notebook as a file and as HTML."""
     try:
         result = grade(job.files, job.exercise, Setting(job.release, job.seeds, start, job.limits, checks))
-        shown = result.notebook and with_incidents(result.notebook, result.incidents)
-        text = shown and json.dumps(shown, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        text = result.notebook and text_of(result.notebook)
         return {**result.to_json(), "notebook": text, "shown": notebook(result)}
     except GradingError as error:
         return {"fatal": str(error)}

@@ -22,6 +22,12 @@ from ..names import visible
 from .marks import Mark, Who
 from .trouble import check_empty, unusable
 
+OF_CELLS = (
+    "JOIN base_cell c ON c.id = g.cell_id JOIN notebook b ON b.id = c.notebook_id "
+    "JOIN submitted_notebook n ON n.id = g.notebook_id JOIN submitted_assignment s ON s.id = n.assignment_id "
+    "JOIN assignment a ON a.id = s.assignment_id AND a.name = b.name"
+)
+"""What joins a table `g`, of grades or of comments, to students, exercises and cells."""
 WAIT = 5.0  # seconds for another program to end its transaction; formgrader's take milliseconds
 
 
@@ -63,6 +69,7 @@ class Ledger:
     handed_in: dict[Who, datetime | None] = field(default_factory=dict)
     penalties: dict[Who, float] = field(default_factory=dict)
     marks: dict[Who, dict[str, Mark]] = field(default_factory=dict)
+    comments: dict[Who, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -93,7 +100,7 @@ class Ledger:
     def _of(cls, path: Path) -> Self:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=WAIT)) as database:
             times, penalties = _submissions(database)
-            return cls(_cells(database), times, penalties, _marks(database, path))
+            return cls(_cells(database), times, penalties, _marks(database, path), _comments(database))
 
 
 def _cells(database: sqlite3.Connection) -> dict[str, Cells]:
@@ -134,11 +141,7 @@ def _marks(database: sqlite3.Connection, path: Path) -> dict[Who, dict[str, Mark
     found: dict[Who, dict[str, Mark]] = {}
     query = (
         "SELECT s.student_id, a.name, c.name, g.auto_score, g.manual_score, g.extra_credit, "
-        "m.max_score, g.needs_manual_grade FROM grade g "
-        "JOIN base_cell c ON c.id = g.cell_id JOIN grade_cells m ON m.id = c.id "
-        "JOIN notebook b ON b.id = c.notebook_id "
-        "JOIN submitted_notebook n ON n.id = g.notebook_id JOIN submitted_assignment s ON s.id = n.assignment_id "
-        "JOIN assignment a ON a.id = s.assignment_id AND a.name = b.name"
+        f"m.max_score, g.needs_manual_grade FROM grade g {OF_CELLS} JOIN grade_cells m ON m.id = c.id"
     )
     rows: Any = database.execute(query)
     wrong = []
@@ -152,4 +155,14 @@ def _marks(database: sqlite3.Connection, path: Path) -> dict[Who, dict[str, Mark
             f"{path} has points that are no numbers: {'; '.join(wrong)}. Put a number there, or NULL for none: "
             f"sqlite3 {path.name} \"UPDATE grade SET manual_score = NULL WHERE typeof(manual_score) = 'text'\""
         )
+    return found
+
+
+def _comments(database: sqlite3.Connection) -> dict[Who, dict[str, str]]:
+    """Read what persons wrote in formgrader, by the cell that it is about."""
+    found: dict[Who, dict[str, str]] = {}
+    query = f"SELECT s.student_id, a.name, c.name, g.manual_comment FROM comment g {OF_CELLS} ORDER BY g.id"
+    for student, exercise, cell, text in database.execute(query):
+        if text and str(text).strip():
+            found.setdefault((student, exercise), {})[cell] = str(text)
     return found

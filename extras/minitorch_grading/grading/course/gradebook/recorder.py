@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from ...incidents import NOTHING
 from ...results import Result
 from ...submission.preflight import Part
 from ..folders import Course
@@ -104,18 +105,25 @@ class Recorder(ExitStack):
         seen = {"work": work, "looks": sorted({each.kind for each in result.incidents if each.look})}
         last = self.history.seen.get(who)
         is_new = last is not None and last != seen
+        is_more = last is not None and (last["work"] != work or not {*seen["looks"]} <= {*last["looks"]})
         before = self.ledger.marks.get(who, {})
         after = dict(before)
         is_asked = False
         for graded in result.graded:
             points = None if graded.manual else graded.points
             old = before.get(graded.cell)
-            if old is None or is_new or (old.program, old.of) != (points, graded.of):
-                is_asked = True
-                waits = graded.manual or (old is not None and old.person is not None)
-                after[graded.cell] = replace(old or Mark(None), program=points, of=graded.of, waits=waits)
+            is_other = old is None or (old.program, old.of) != (points, graded.of)
+            if is_new or is_other:
+                is_asked, old = True, old or Mark(None)
+                waits = (graded.manual or old.person is not None) and (is_more or is_other or old.waits)
+                after[graded.cell] = replace(old, program=points, of=graded.of, waits=waits)
         if is_asked and result.look and (cell := _asking(result)):
-            still = {each.cell for each in result.graded if each.manual or after[each.cell].person is not None}
+            is_nothing = any(each.kind in NOTHING for each in result.incidents)
+            still = {
+                each.cell
+                for each in result.graded
+                if (each.manual and not is_nothing) or after[each.cell].person is not None
+            }
             for each in result.graded:  # a cell that asked before asks no more, but for its own sake
                 old = after[each.cell]
                 after[each.cell] = replace(old, waits=each.cell == cell or (old.waits and each.cell in still))

@@ -58,7 +58,7 @@ class Journal(ExitStack):
 
     Attributes:
         seeds: of the hidden inputs.
-        entries: the last of each student and exercise.
+        entries: the last of each student and exercise, the latest last.
         by_work: the last of each work that was ever graded, by student, exercise and `keys.work_of`.
         notes: which lines are damaged.
     """
@@ -85,6 +85,7 @@ class Journal(ExitStack):
         about = {name: line[name] for name in ("conditions", "work", "attempt", "at") if name in line}
         # A line of an earlier version has other digests, or none, and is graded again.
         entry = Entry(**{"conditions": "", "work": "", **about}, result=result)
+        self.entries.pop((line["student"], line["exercise"]), None)
         self.entries[line["student"], line["exercise"]] = entry
         if not result.failed:
             self.by_work[line["student"], line["exercise"], entry.work] = entry

@@ -29,7 +29,7 @@ from ...submission.judging import JUDGE_SECONDS
 from ...submission.preflight import DamagedError, Part, released
 from ...submission.run import GradingError, task_of, ungraded, with_tests
 from ...submission.worker import Job
-from ..bests import bests_of, tell
+from ..bests import bests_of
 from ..config import configure, lets_code_run
 from ..folders import Course, read_exercise, submissions
 from ..gradebook.recorder import Recorder
@@ -37,6 +37,7 @@ from ..journal.journal import Journal
 from ..names import sentences
 from ..private import tighten
 from ..report import Report, Row
+from ..returned import refresh
 from .keeper import Keeper
 from .keys import conditions_of
 from .local import here
@@ -127,8 +128,8 @@ def grade(
         grading = on_cluster(jobs, scheduler, workers) if scheduler else here(jobs, workers)
         for who, answer in stack.enter_context(grading):
             done(todo[who], answer)
-        bests = bests_of(entries, conditions)
-        tell(course, bests, entries)
+        bests = bests_of(entries)
+        refresh(course, bests, entries)
     rows = [keeper.rows[who] for who in found if who in keeper.rows]
     notes += [*journal.notes, *apply(rules, course, releases), *recorder.notes, *_left(journal, rows, plan)]
     return Report(rows, strays, notes, bests)

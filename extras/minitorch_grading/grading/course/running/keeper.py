@@ -16,8 +16,9 @@ from minitorch.errors import CommandError
 
 from ...incidents import Incident
 from ...results import Result
+from ...submission.autograded import as_notebook, text_of
 from ...submission.feedback import page
-from ..folders import Course
+from ..folders import Course, read_exercise
 from ..gradebook.marks import Who
 from ..gradebook.recorder import Recorder
 from ..handed_in import with_time
@@ -71,7 +72,10 @@ class Keeper:
 
 
 def write(course: Course, who: Who, result: Result) -> None:
-    """Write the notebook as it was run, and the student's page."""
-    if result.text is not None:
-        replace(course.autograded(*who), result.text)
-    replace(course.feedback(*who), page(*who, result))
+    """Write the notebook as it was run, or if it could not be, as it was handed out, and the student's page."""
+    text = result.text
+    if text is None:  # then formgrader has something to open, and a person can give points
+        release = read_exercise(course, who[1])
+        text = text_of(as_notebook(release, {}, {part.source for part in release}))
+    replace(course.autograded(*who), text)
+    replace(course.feedback(*who), page(Row(*who, result)))

@@ -80,7 +80,7 @@ def planned(course: Course, items: Iterable[Item], again: bool) -> Plan:
             plan.todo.append(item)
         elif not before.is_final:
             plan.todo.append(replace(item, attempt=before.attempt + 1))
-        elif before.result.failed or course.feedback(*item.who).exists():
+        elif before.result.failed or all(made(*item.who).exists() for made in (course.feedback, course.autograded)):
             plan.kept.append(item)
         else:
             plan.todo.append(item)
