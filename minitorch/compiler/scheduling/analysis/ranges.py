@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ....passes import intervals
 from ....passes.intervals import Operation, Range, of_type, rounded
+from ....passes.intervals import value_range as range_of
 from ...loop_ir.expressions import Apply, Choose, Expression, Load, Number, Position
 from ...loop_ir.tree import Accumulate, Local, Procedure, Read, Store, statements
 
@@ -50,7 +50,7 @@ def value_range(value: Expression, of_array: Callable[[Expression], Range | None
                 return Range(*index.bounds)
         return of_array(value)
 
-    return of_type(value.dtype) if len(value.all_parts) > MOST_PARTS else intervals.value_range(value, describe)
+    return of_type(value.dtype) if len(value.all_parts) > MOST_PARTS else range_of(value, describe)
 
 
 def stored_ranges(procedure: Procedure) -> Callable[[Expression], Range | None]:
