@@ -51,7 +51,7 @@ ROOMS = {
     "05-deferred": set(),
     "06-rewriting": {"graph", "passes", "tables"},
     "07-fusion": {"graph"},
-    "08-schedules": {"compiler", "graph", "passes", "tables"},
+    "08-schedules": {"compiler", "graph", "passes"},
     "09-reductions": set(),
     "10-primitives": {"graph"},
     "11-memory": {"graph"},
