@@ -19,10 +19,9 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.__main__ import main
 from minitorch.compiler.codegen import instructions
-from minitorch.compiler.kernels import ledger, placement
+from minitorch.compiler.kernels import merge, placement
 from minitorch.compiler.kernels.arena import plan
 from minitorch.compiler.kernels.kernel import Kernel
-from minitorch.compiler.kernels.merge import merge_small
 from minitorch.compiler.scheduling.nests import build as nests
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
@@ -211,8 +210,8 @@ def test_a_wrong_schedule_is_named(monkeypatch: pytest.MonkeyPatch, rows: int) -
 
 def test_kernels_in_the_wrong_order_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What reads a value comes before what writes it."""
-    right = merge_small
-    monkeypatch.setattr(ledger, "merge_small", lambda kernels: right(kernels)[::-1])
+    right = merge.merge_small
+    monkeypatch.setattr(merge, "merge_small", lambda kernels: right(kernels)[::-1])
     _, report = failure(lambda x: x.T @ (x @ x.T).exp(), mt.randn(64, 64))
     assert report.culprit.stage == "schedule" and report.culprit.node.primitive.name in ("exp", "dot")
 
