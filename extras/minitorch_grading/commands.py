@@ -40,7 +40,7 @@ def release(options: Namespace) -> int:
     for path in releasing.write(released, folder):
         print(folder / path)
     if options.package is not None:
-        for path in package.zips(released, Path(options.package)):
+        for path in package.zips([*package.notebooks(), *released], Path(options.package)):
             print(path)
         print(package.wheel(Path(options.package)))
     return 0

@@ -47,18 +47,20 @@ def _versions() -> Iterator[Finding]:
     yield Finding("engine", "good", f"NumPy {np.__version__}, llvmlite {llvmlite}")
 
 
-# The purpose of each extra, and the modules that show whether it is installed.
+# The purpose of each extra, and the packages that show whether it is installed.
 EXTRAS = {
-    "course": ("notebooks and exercises", ("jupyterlab", "ipykernel", "nbgrader", "anywidget", "sklearn", "tqdm")),
+    "course": ("notebooks and exercises", ("jupyterlab", "ipykernel", "nbgrader", "anywidget", "scikit-learn", "tqdm")),
     "viz": ("pictures of graphs, and plots", ("matplotlib", "pygraphviz")),
     "jax": ("the cells beside JAX", ("jax",)),
 }
+MODULES = {"scikit-learn": "sklearn"}  # where a package is imported by another name
 
 
 def _extras() -> Iterator[Finding]:
-    for extra, (purpose, modules) in EXTRAS.items():
-        missing = ", ".join(module for module in modules if util.find_spec(module) is None)
-        found, fix = (f"{missing} missing", f"pip install 'minitorch[{extra}]'") if missing else ("all there", "")
+    for extra, (purpose, packages) in EXTRAS.items():
+        missing = [each for each in packages if util.find_spec(MODULES.get(each, each)) is None]
+        fix = f"pip install {' '.join(missing)}" if missing else ""
+        found = f"{', '.join(missing)} missing" if missing else "all there"
         yield Finding(f"extra {extra}", "note" if missing else "good", f"{found}, for {purpose}", fix)
 
 
@@ -90,7 +92,7 @@ def _cache() -> Iterator[Finding]:
 
 
 def _graphviz() -> Iterator[Finding]:
-    fix = "pip install 'minitorch[viz]'; until then graphs are shown as text"
+    fix = "pip install pygraphviz; until then graphs are shown as text"
     if util.find_spec("pygraphviz") is None:
         yield Finding("Graphviz", "note", "pygraphviz is not installed", fix)
         return
@@ -104,7 +106,7 @@ def _graphviz() -> Iterator[Finding]:
 
 def _kernel() -> Iterator[Finding]:
     if util.find_spec("jupyter_client") is None:
-        yield Finding("kernel", "note", "Jupyter is not installed", "pip install 'minitorch[course]'")
+        yield Finding("kernel", "note", "Jupyter is not installed", "pip install jupyterlab")
         return
     from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 

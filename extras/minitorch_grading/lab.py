@@ -64,7 +64,7 @@ def run(port: int | None, no_browser: bool, options: Sequence[str]) -> int:
     """
     folder = course_folder(Path.cwd())
     if find_spec("jupyterlab") is None:
-        raise CommandError("JupyterLab is not installed: pip install 'minitorch[course]'")
+        raise CommandError("JupyterLab is not installed: pip install jupyterlab")
     browser = not no_browser and has_display(sys.platform, os.environ)
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     line = command(folder, port, browser, as_root, options)

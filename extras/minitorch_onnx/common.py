@@ -43,7 +43,7 @@ def package() -> Any:
         import onnx
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "ONNX files need the package onnx, which is not installed: pip install 'minitorch[onnx]'"
+            "ONNX files need the package onnx, which is not installed: pip install onnx"
         ) from None
     return onnx
 

@@ -60,7 +60,7 @@ BACKENDS = {
         has_device=True,
         keeps_bits=False,
         needs="jax",
-        missing="JAX, which is not installed: pip install 'minitorch[jax]'",
+        missing="JAX, which is not installed: pip install jax",
     ),
 }
 """The table of backends, by name. A further row is all that another one needs:

@@ -34,7 +34,7 @@ def load_digits() -> tuple[Part, Part]:
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
             "load_digits reads the digits that scikit-learn brings along, which is not installed: "
-            "pip install 'minitorch[course]'"
+            "pip install scikit-learn"
         ) from None
     pixels, classes = datasets.load_digits(return_X_y=True)
     order = randperm(len(pixels), generator=Generator().manual_seed(0)).numpy()

@@ -109,6 +109,6 @@ def _with_progress(starts: range) -> Any:
         from tqdm.auto import tqdm
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "DataLoader(progress=True) shows its bar with tqdm, which is not installed: pip install 'minitorch[course]'"
+            "DataLoader(progress=True) shows its bar with tqdm, which is not installed: pip install tqdm"
         ) from None
     return tqdm(starts, unit="batch")

@@ -236,7 +236,7 @@ def test_the_machine_with_the_course_may_have_any_system(tmp_path: Path) -> None
     classes.hand_in(root, "ana", notebook(sample()))
     done = without_linux(root, "grade", "submitted", "--scheduler", "tcp://127.0.0.1:9")
     assert (done.returncode, done.stdout) == (2, "") and "Traceback" not in done.stderr
-    assert "tcp://127.0.0.1:9" in done.stderr or "minitorch[cluster]" in done.stderr
+    assert "tcp://127.0.0.1:9" in done.stderr or "dask[distributed]" in done.stderr
 
 
 def test_a_check_has_the_packages_of_a_grade(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

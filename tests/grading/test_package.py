@@ -13,6 +13,7 @@ import pytest
 
 from minitorch.__main__ import main
 from minitorch.errors import CommandError
+from minitorch_grading import lab
 from minitorch_grading.handing_out import package, release
 from tools.clone import SOLUTIONS
 
@@ -46,12 +47,33 @@ def the_wheel(folder: Path) -> Path:
 
 def test_there_are_a_wheel_and_a_zip_for_each_exercise(handed_out: Path) -> None:
     wheel = the_wheel(handed_out)
-    assert sorted(path.name for path in handed_out.iterdir()) == [*(f"{name}.zip" for name in EXERCISES), wheel.name]
+    zips = [*(f"{name}.zip" for name in EXERCISES), wheel.name, "notebooks.zip"]
+    assert sorted(path.name for path in handed_out.iterdir()) == zips
     for name in EXERCISES:
         with zipfile.ZipFile(handed_out / f"{name}.zip") as archive:
             assert archive.namelist() == [f"{name}/{name}.ipynb"]
             released = (handed_out.parent / name / f"{name}.ipynb").read_bytes()
             assert archive.read(f"{name}/{name}.ipynb") == released
+
+
+def test_the_notebooks_are_all_there_and_open_in_the_lab(handed_out: Path, tmp_path: Path) -> None:
+    shutil.unpack_archive(handed_out / "notebooks.zip", tmp_path)
+    (unpacked,) = tmp_path.iterdir()
+    there = {path.name: path.read_bytes() for path in (ROOT / "notebooks").iterdir() if path.is_file()}
+    assert {path.name: path.read_bytes() for path in unpacked.iterdir()} == there
+    assert lab.course_folder(tmp_path / "notebooks") == tmp_path
+
+
+def test_points_that_grading_would_refuse_are_not_handed_out(tmp_path: Path) -> None:
+    shutil.copytree(SOLUTIONS / "03-graph", tmp_path / "solutions" / "03-graph")
+    path = tmp_path / "solutions" / "03-graph" / "03-graph.ipynb"
+    path.write_text(path.read_text().replace('"points": 30', '"points": 25', 1))
+    for more in ([], ["--package", str(tmp_path / "package")]):
+        where = ["--source", str(tmp_path / "solutions"), "--to", str(tmp_path / "exercises")]
+        assert main(["release", *where, *more]) == 2
+        assert not (tmp_path / "exercises").exists() and not (tmp_path / "package").exists()
+    with pytest.raises(CommandError, match="says 25 points, and minitorch gives 30 for its task graph"):
+        list(release.release(tmp_path / "solutions"))
 
 
 def test_a_wheel_has_all_of_the_package_and_nothing_else(handed_out: Path) -> None:

@@ -301,3 +301,22 @@ def test_the_set_up_works_once_and_again_when_it_has_to(fresh_clone, tmp_path, m
     clone = clone.rename(tmp_path / "moved")
     assert made_and_installed() == (True, True)
     assert made_and_installed() == (False, False)
+
+
+# --- the name on the index is somebody else's ---------------------------------------------------------------------
+
+BY_NAME = re.compile(r"""\bpip\S*\s+install\s+(?:[-'"\w.,\[\]=/]+\s+)*?['"]?minitorch(?![-_/.\w])""")
+TEXTS = ("*.md", "*.py", "*.ipynb", "*.toml", "*.yml", "*.html", "Makefile")
+
+
+def test_nothing_says_to_install_minitorch_by_its_name():
+    """On PyPI that is another package, with a module `torch`: a wheel has a file name, and what is missing its own."""
+    there = [path for path in ROOT.iterdir() if not path.name.startswith(".") or path.name == ".github"]
+    files = [found for path in there for form in TEXTS for found in (path.rglob(form) if path.is_dir() else [path])]
+    texts = {path: path.read_text(encoding="utf-8") for path in {*files} if path != Path(__file__) and path.is_file()}
+    assert len(texts) > 1000
+    assert [f"{path}: {found[0]}" for path, text in texts.items() for found in BY_NAME.finditer(text)] == []
+    for line in ("pip install minitorch", "python -m pip install -q 'minitorch[viz]'"):
+        assert BY_NAME.search(line)
+    for line in ("pip install 'minitorch-1.0-py3-none-any.whl[course]'", "pip install -e .; minitorch doctor"):
+        assert not BY_NAME.search(line)

@@ -486,7 +486,7 @@ def test_without_jax_there_is_one_sentence():
                 print(error)
     """
     found = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
-    said = "the backend 'xla' needs JAX, which is not installed: pip install 'minitorch[jax]'\n"
+    said = "the backend 'xla' needs JAX, which is not installed: pip install jax\n"
     assert found.stdout == 4 * said
 
 

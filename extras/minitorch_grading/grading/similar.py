@@ -25,6 +25,7 @@ from ..dependencies import place_of, sources
 from .course.folders import Course, read_exercise, submissions
 from .course.names import visible
 from .course.private import replace as write_file
+from .course.running.keys import work_of
 from .limits import Limits
 from .pages import render
 from .sheets import Sheet, plain
@@ -121,12 +122,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The pairs of an exercise, the number of students compared, and what else to know of whom."""
+    """The pairs of an exercise, the number of students compared, and what else to know of whom.
+
+    `common` is the number of students whose code was left out in part, since many have the same.
+    """
 
     exercise: str
     students: int
     pairs: list[Pair]
     notes: list[str]
+    common: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -146,8 +151,9 @@ class Comparison:
                 f"  {pair.one:<{width}}  {pair.other:<{width}}  {pair.shares:>11}  {pair.lines:>5}  {pair.tokens:>6}"
                 for pair in self.pairs
             ]
-        else:
-            lines += ["Code that many have in common is left out; `--common 100` compares it, too."]
+        if self.common:
+            many = f"Code that many have in common is left out, in the work of {self.common} of {self.students}"
+            lines += ["", f"{many}; `--common 100` compares it, too."]
         return "\n".join([*lines, *([""] if self.notes else []), *self.notes])
 
 
@@ -203,8 +209,8 @@ def party(name: str, pieces: Sequence[Piece], in_class: bool = True) -> Party:
 
 def compare(
     parties: Sequence[Party], without: Collection[str], common: float, at_least: float, most: int
-) -> list[Pair]:
-    """Return the most similar pairs, those with the most common tokens first.
+) -> tuple[list[Pair], int]:
+    """Return the most similar pairs, those with the most common tokens first, and how many have code that many have.
 
     Args:
         parties: at least one of each pair is in the class.
@@ -226,9 +232,11 @@ def compare(
         if shared and max(here, there) >= at_least:
             found.append((len(shared), one, other, here, there))
     found.sort(key=lambda each: -each[0])
-    return [
+    pairs = [
         Pair(one.name, other.name, here, there, _matches(one, other)) for _, one, other, here, there in found[:most]
     ]
+    many = {run for run, count in counts.items() if count > bound and run not in without}
+    return pairs, sum(not many.isdisjoint(each.runs) for each in students)
 
 
 def _matches(one: Party, other: Party) -> tuple[Match, ...]:
@@ -259,15 +267,20 @@ def similar(course: Course, exercise: str, common: float, at_least: float, most:
         CommandError: if there is nothing to compare.
     """
     found, notes = [], []
+    same: dict[str, list[str]] = {}
     for student, _ in submissions(course, (exercise,))[0]:
         pieces, trouble = _code(course.submitted / student / exercise)
+        same.setdefault(work_of(read(course.submitted / student / exercise, exercise, Limits().notebook)), []).append(
+            student
+        )
         found.append(party(student, pieces))
         notes += [f"{student}: {said}" for said in trouble]
     if len(found) < 2:
         raise CommandError(f"nothing to compare: {len(found)} submission of {exercise} in {course.submitted}")
     handed_out = [Piece("", part.source) for part in read_exercise(course, exercise) if part.kind == "code"]
-    pairs = compare([*found, engine()], party("", handed_out).runs, common, at_least, most)
-    return Comparison(exercise, len(found), pairs, notes)
+    pairs, many = compare([*found, engine()], party("", handed_out).runs, common, at_least, most)
+    notes += [f"The same notebook, byte for byte: {', '.join(each)}." for each in same.values() if len(each) > 1]
+    return Comparison(exercise, len(found), pairs, notes, many)
 
 
 @cache

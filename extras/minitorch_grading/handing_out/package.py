@@ -1,4 +1,4 @@
-"""``minitorch release --package``: the files that students get, a wheel of `minitorch` and a zip for each exercise.
+"""``minitorch release --package``: what students get: a wheel of `minitorch`, and zips of notebooks and exercises.
 
 The wheel is built by the project's own build backend, through pip, from a copy of the package alone: nothing of the
 clone but `minitorch` and the exercises can come into it, and the clone stays as it is. Nothing is downloaded, because
@@ -28,7 +28,7 @@ BEGIN = 315_532_800  # 1980, the first time that a zip can hold, in seconds sinc
 
 
 def zips(released: Iterable[Released], folder: Path) -> list[Path]:
-    """Write ``EXERCISE.zip`` for each exercise, with all that was released of it in a folder of its name.
+    """Write ``FOLDER.zip`` for each exercise, with all that was released of it in a folder of its name.
 
     Files are stored as they are, in order and with a fixed time: compressed, they would depend on the library.
 
@@ -49,6 +49,12 @@ def zips(released: Iterable[Released], folder: Path) -> list[Path]:
                 archive.writestr(entry, each.content)
         written.append(target)
     return written
+
+
+def notebooks() -> list[Released]:
+    """The notebooks of the course and what they refer to, as one folder."""
+    found = sorted(path for path in (CLONE / "notebooks").glob("[!.]*") if path.suffix in (".ipynb", ".md"))
+    return [Released(path.relative_to(CLONE), path.read_bytes()) for path in found]
 
 
 def wheel(folder: Path) -> Path:

@@ -33,7 +33,7 @@ MOST_SOURCES = 3  # lines of the program, in the details of a box
 MOST_PLACES = 20_000  # marks in boxes; raising it lets the reader wait for minutes, and the browser hold gigabytes
 
 MISSING = (
-    "the slider needs anywidget, which is not installed: pip install 'minitorch[viz]'. "
+    "the slider needs anywidget, which is not installed: pip install anywidget. "
     "print(f.stages(*args)) lists what the passes did, and show() draws one graph"
 )
 

@@ -14,9 +14,7 @@ from typing import Any
 from ..colours import ROLES
 from ..drawings.drawing import Arrow, Cluster, Drawing, Mark
 
-MISSING = (
-    "the picture needs pygraphviz, which is not installed: pip install 'minitorch[viz]'. The same as text is in .text"
-)
+MISSING = "the picture needs pygraphviz, which is not installed: pip install pygraphviz. The same as text is in .text"
 
 SIZE, SMALL = 11.0, 9.5  # of the letters, in points
 LETTER = 0.602  # the width of a monospaced letter, in units of its size

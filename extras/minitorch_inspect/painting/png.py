@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.patches import PathPatch
     from matplotlib.text import Text
 
-MISSING = "a {} needs matplotlib, which is not installed: pip install 'minitorch[viz]'"
+MISSING = "a {} needs matplotlib, which is not installed: pip install matplotlib"
 POINTS = 72.0  # to an inch
 SHARPNESS = 2.0  # pixels to a point
 MOST_PIXELS = 40_000_000

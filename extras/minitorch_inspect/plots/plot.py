@@ -24,7 +24,7 @@ WIDTH = 9.0  # inches; with 100 points to the inch this is the width of a notebo
 POINT = 5  # points from the middle of a mark to its rim
 DPI = 200  # twice that, for sharp prints
 
-MISSING = "a picture of this needs matplotlib, which is not installed: pip install 'minitorch[viz]'"
+MISSING = "a picture of this needs matplotlib, which is not installed: pip install matplotlib"
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,19 @@ from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.sheets import is_formula
 from minitorch_grading.grading.submission.feedback import page
 from minitorch_grading.grading.submission.preflight import read, released
-from tests.grading.classes import EXERCISE, course
-from tests.grading.collecting.downloads import ALL, BLANK, DONE, canvas, exchange, folder, moodle, packed, submitted
+from tests.grading.classes import EXERCISE, course, hand_in
+from tests.grading.collecting.downloads import (
+    ALL,
+    BLANK,
+    DONE,
+    canvas,
+    collect,
+    exchange,
+    folder,
+    moodle,
+    packed,
+    submitted,
+)
 
 ROSTER = (
     "student id,name,e-mail,canvas,number\n"
@@ -233,6 +244,25 @@ def test_semicolons_stay_semicolons(made: dict[str, Path], tmp_path: Path, run: 
     assert "López, Ana;1234;u1;ana;Group 1;60" in (tmp_path / "up.csv").read_text()
 
 
+def test_an_exercise_without_a_column_is_no_complete_export(made: dict[str, Path], tmp_path: Path, run: Run) -> None:
+    root = shutil.copytree(made["canvas"], tmp_path / "course")
+    shutil.rmtree(root / "submitted" / "dan")
+    (tmp_path / "g.csv").write_text(GRADEBOOK)
+    where = ("canvas", str(tmp_path / "g.csv"), "--to", str(tmp_path / "up.csv"))
+    assert run(root, *where)[0] == 0
+    for place in ("exercises", "solutions"):
+        shutil.copytree(root / place / EXERCISE, root / place / "02-other")
+        (root / place / "02-other" / f"{EXERCISE}.ipynb").rename(root / place / "02-other" / "02-other.ipynb")
+    hand_in(root, "ana", ALL, exercise="02-other")
+    here = Course.at(root)
+    with Journal(here.journal) as journal, Recorder(here, journal.entries) as recorder:
+        recorder.exercise("02-other", released(here.release("02-other")))
+        recorder.record(("ana", "02-other"), Result([Graded("first-check", 30, 30, "")]), "work", None)
+    status, said = run(root, *where)
+    assert status == 1 and "g.csv to which nothing was written: Essay (70)." in str(said["notes"])
+    assert run(root, *where, "--exercise", EXERCISE)[0] == 0
+
+
 # Moodle ----------------------------------------------------------------------------------------------------------
 
 
@@ -248,7 +278,11 @@ def test_moodle_reads_the_points_that_count(missing: str, root: Path, tmp_path: 
         column = before[0].index(name)
         assert [row[column] for row in after] == [row[column] for row in before]
     assert "1 day late" in after[2][-1] and after[1][-1] == ""
-    assert not [cell for row in after for cell in row if is_formula(cell) and cell != "-"]
+    assert not [cell for row in after for cell in row if is_formula(cell)]
+    changed = [
+        b for old, new in zip(before, after, strict=True) for b, a in zip(old[:-1], new[:-1], strict=True) if b != a
+    ]
+    assert {each for each in changed if each} == {"=HYPERLINK(1)"}, "points and formulas alone"
 
 
 def test_what_moodle_has_closed_stays(made: dict[str, Path], tmp_path: Path, run: Run) -> None:
@@ -387,6 +421,48 @@ def test_no_points_for_a_reason_to_look_at_are_never_zero(
         grade.manual_score, grade.needs_manual_grade = 0, False
         book.db.commit()
     assert exported()[0] == "0" and not overview(here).lines[0].is_undecided
+
+
+# Times that nobody says ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", DOWNLOADS)
+def test_work_that_is_due_and_has_no_time_is_named_by_every_command(form: str, tmp_path: Path, run: Run) -> None:
+    """Moodle without its worksheet, and an exchange without times; Canvas says of all work whether it is late."""
+    root = course(tmp_path / "course")
+    (root / "roster.csv").write_text(ROSTER)
+    files = {name: text for name, text in DOWNLOADS[form].items() if not name.endswith("timestamp.txt")}
+    if form == "nbgrader":
+        files = submitted("ana", ALL) | submitted("bo", DONE)
+    source = packed(tmp_path / f"{EXERCISE}.zip", files) if form != "nbgrader" else folder(tmp_path / "d", files)
+
+    def said() -> list[bool]:
+        """Which commands say it: collect, grade, report, and an export, by note and status."""
+        status, told = collect(root, source)
+        shutil.rmtree(root / "submitted" / "dan", ignore_errors=True)
+        for student in ("ana", "bo"):
+            graded(root, student, 60)
+        notes = apply(Rules.of(root), Course.at(root), [EXERCISE])
+        exported, also = run(root, "moodle", "--to", str(tmp_path / "up.csv"))
+        found = [told["without_a_time"].get(EXERCISE, [])[:2] == ["ana", "bo"], status == 1, exported == 1]
+        named = f"ana {EXERCISE}, bo {EXERCISE}"
+        return found + [named in str(each) for each in (notes, overview(Course.at(root)).notes, also["notes"])]
+
+    assert not any(said()), "nothing is due"
+    (root / "deadlines.toml").write_text(RULES)
+    assert all(said()) == any(said()) == (form != "canvas")
+    (root / "deadlines.toml").write_text(
+        f"{RULES}handed_in = {{ ana = 2026-11-22T08:30:00, bo = 2026-11-22T08:30:00, dan = 2026-11-22T08:30:00 }}\n"
+    )
+    assert not any(said())
+
+
+def test_a_folder_that_cannot_be_graded_is_not_promised(made: dict[str, Path], tmp_path: Path, run: Run) -> None:
+    root = shutil.copytree(made["moodle"], tmp_path / "course")
+    (root / "submitted" / "dan").rename(root / "submitted" / "Lee Kim")
+    status, said = run(root, "moodle", "--to", str(tmp_path / "up.csv"))
+    assert status == 1 and "goes on" not in str(said["notes"]) and "rename the folder: Lee Kim" in str(said["notes"])
+    assert "not on the roster: Lee Kim" in str(apply(Rules.of(root), Course.at(root), [EXERCISE]))
 
 
 # What is not up to date ------------------------------------------------------------------------------------------

@@ -198,9 +198,18 @@ def test_each_line_and_token_of_a_pair_counts_once() -> None:
     twice = "a = b[0] + c(1) - d\n"
     source = f"{twice}for x in y:\n    print(x)\n{twice}while z:\n    z -= 1\n    assert z not in y, z.w\n"
     one, other = (party(name, [Piece("cell 1", source)]) for name in "ab")
-    (pair,) = compare([one, other], (), 1.0, 0.1, 1)
+    ((pair,), _) = compare([one, other], (), 1.0, 0.1, 1)
     assert len(pair.matches) > 1, "the case that is meant"
     assert pair.lines == source.count("\n") and pair.tokens == len(one.at)
+
+
+def test_what_is_left_out_is_said_and_equal_notebooks_are_named(honest: Path) -> None:
+    assert "byte for byte" not in str(compared(honest))
+    for name in ("a", "b", "c", "d", "e"):
+        hand_in(honest, f"copy-{name}", filled(text_of(HONEST[4])))
+    found = compared(honest)
+    assert "The same notebook, byte for byte: copy-a, copy-b, copy-c, copy-d, copy-e" in str(found)
+    assert found.common >= 5 and f"in the work of {found.common} of {found.students}; `--common 100`" in str(found)
 
 
 # Hostile notebooks -----------------------------------------------------------------------------------------------

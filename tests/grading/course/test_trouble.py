@@ -12,8 +12,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import sqlalchemy.exc
@@ -26,6 +31,7 @@ from minitorch_grading.grading.course.gradebook.recorder import Recorder
 from minitorch_grading.grading.course.gradebook.trouble import unusable
 from minitorch_grading.grading.course.journal.history import History
 from minitorch_grading.grading.course.journal.journal import Entry, Journal
+from minitorch_grading.grading.course.running import local
 from minitorch_grading.grading.results import Graded, Result
 from minitorch_grading.grading.submission.preflight import released
 from tests.grading.classes import EXERCISE, ROOT, course, hand_in, needs_bubblewrap, notebook, sample
@@ -280,3 +286,37 @@ def test_the_hidden_seeds_cannot_be_guessed(tmp_path: Path) -> None:
 def test_a_journal_that_another_process_has_says_which(here: Course) -> None:
     with Journal(here.journal), pytest.raises(CommandError, match=rf"another process.*{os.getpid()}"):
         Journal(here.journal).__enter__()
+
+
+@dataclass(frozen=True)
+class Endless:
+    """In the place of a job that does not come to its end."""
+
+    slot: int = 0
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def loaded(self) -> Endless:
+        return self
+
+
+def test_an_interruption_waits_for_no_submission_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, killed = Event(), Event()
+
+    class Worker(ExitStack):
+        process = SimpleNamespace(kill=killed.set)
+
+        def do(self, _: Endless) -> dict[str, str]:
+            begun.set()
+            assert killed.wait(60), "nobody ended it"
+            return {"error": "its worker process ended"}
+
+    def interrupted(*_: object) -> None:
+        assert begun.wait(60)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "Worker", Worker)
+    monkeypatch.setattr(local, "wait", interrupted)
+    jobs: Any = {("ana", EXERCISE): Endless()}
+    with pytest.raises(KeyboardInterrupt), local.here(jobs, 1) as answers:
+        next(answers)
+    assert killed.is_set()

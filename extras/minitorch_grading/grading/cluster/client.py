@@ -57,7 +57,7 @@ def _connected(address: str) -> Any:
     try:
         import distributed
     except ImportError:
-        raise CommandError("--scheduler needs the cluster extra: pip install 'minitorch[cluster]'") from None
+        raise CommandError("--scheduler needs Dask, which is not installed: pip install 'dask[distributed]'") from None
     for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what they complain of becomes a sentence here
     try:

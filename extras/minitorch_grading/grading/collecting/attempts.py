@@ -66,6 +66,11 @@ class Attempt:
         return f"{time}-{self.digest[:12]}"
 
     @property
+    def has_mark(self) -> bool:
+        """Whether its platform says of all work whether it is late, and so that this is not."""
+        return self.platform == "canvas"
+
+    @property
     def said(self) -> str:
         """Its time for a person."""
         return f"{self.last:%Y-%m-%d %H:%M} UTC" if self.last else f"file {self.order}, at an unknown time"

@@ -19,7 +19,7 @@ from minitorch.errors import CommandError
 
 from ..course.folders import Course
 from ..course.journal.journal import Journal
-from ..course.names import visible
+from ..course.names import sentences, visible
 from ..course.private import lock
 from ..enrolment.deadlines import FILE as DEADLINES
 from ..enrolment.deadlines import Rules, deadlines_of
@@ -30,6 +30,7 @@ from .exercises import Exercises
 from .gather import LeftOut, attempt_of, gathered
 from .platforms import People
 
+UNTIMED = "due, and handed in nobody knows when (Moodle's times: --worksheet)"
 _ONE_FOLDER = (IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
 """What one student's folders can be at fault for; a full disk concerns all."""
 
@@ -48,25 +49,27 @@ class Row:
 class Collected:
     """What was collected: a row for each student and exercise, who handed in nothing, what was left out and why.
 
-    `late` has those of the rows that are late, and since when, by exercise.
+    `late` has those of the rows that are late, and since when, by exercise; `untimed` those of which nobody knows it.
     """
 
     rows: list[Row]
     absent: dict[str, list[str]] = field(default_factory=dict)
     late: dict[str, list[str]] = field(default_factory=dict)
+    untimed: dict[str, list[str]] = field(default_factory=dict)
     left_out: LeftOut = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def look(self) -> bool:
         """Whether a person should look at it."""
-        return bool(self.left_out or any(row.remark for row in self.rows))
+        return bool(self.left_out or self.untimed or any(row.remark for row in self.rows))
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         left_out = [{"what": what, "reason": reason} for what, reason in self.left_out]
         rows = [vars(row) for row in self.rows]
         about = {"collected": rows, "handed_in_nothing": self.absent, "late": self.late}
+        about["without_a_time"] = self.untimed
         return {**about, "left_out": left_out, "notes": self.notes}
 
     def __str__(self) -> str:
@@ -75,7 +78,8 @@ class Collected:
             counts = Counter(row.what for row in self.rows if row.exercise == exercise)
             named = ", ".join(f"{counts[what]} {what}" for what in ("new", "replaced", "unchanged"))
             lines.append(f"{exercise}: {counts.total()} students; {named}")
-            for said, names in (("handed in nothing", self.absent), ("late", self.late)):
+            told = {"handed in nothing": self.absent, "late": self.late, UNTIMED: self.untimed}
+            for said, names in told.items():
                 if found := names.get(exercise):
                     lines.append(f"  {said} ({len(found)}): {', '.join(found)}")
         lines += [f"  {row.student} {row.exercise}: {row.remark}" for row in self.rows if row.remark]
@@ -109,6 +113,7 @@ def collect(
     people = People(roster, participants or {}, students_of(course.root))
     journal = Journal(course.journal).read()
     late: dict[str, list[str]] = {}
+    untimed: dict[str, list[str]] = {}
     rows = []
     with _alone(course.root), gathered(source, exercises, people) as (found, left_out):
         for (student, name), parcels in sorted(found.items(), key=itemgetter(0)):
@@ -128,14 +133,18 @@ def collect(
                 left_out.append((f"{student} {name}", f"{type(error).__name__}: {visible(error)}"))
                 continue
             rows.append(Row(student, name, what, remark))
-            if days := rules.deadlines.penalty(student, name, attempt.first, attempt.late, 0.0, 0.0).days:
+            penalty = rules.deadlines.penalty(student, name, attempt.first, attempt.late, 0.0, 0.0)
+            if days := penalty.days:
                 late.setdefault(name, []).append(f"{student} {days} day{'s' if days > 1 else ''}")
+            elif not (penalty.is_known or attempt.has_mark):
+                untimed.setdefault(name, []).append(student)
     notes = _notes(course, roster, participants or {})
     try:
         deadlines_of(course.root, roster.by_student if roster else None)  # now everybody is known
     except CommandError as error:
         left_out.append((DEADLINES, str(error)))
-    return Collected(rows, absent(course, roster, [row.exercise for row in rows]), late, left_out, notes)
+    missing = absent(course, roster, [row.exercise for row in rows])
+    return Collected(rows, missing, late, untimed, left_out, notes)
 
 
 def absent(course: Course, roster: Roster | None, names: Sequence[str]) -> dict[str, list[str]]:
@@ -155,10 +164,13 @@ def _notes(course: Course, roster: Roster | None, participants: Mapping[str, Par
             f"{len(unread)} times in the worksheet are not understood, such as `{visible(unread[0])}`: "
             "set Moodle to English, and download it again"
         )
-    strangers = [] if roster is None else [each for each in students_of(course.root) if each not in roster.by_student]
-    if strangers:
-        notes.append(f"In {course.submitted} and not on the roster: {', '.join(map(visible, strangers))}")
-    return notes
+    return [*notes, *strangers(course, roster)]
+
+
+def strangers(course: Course, roster: Roster | None) -> list[str]:
+    """A note on those who have work and are not on the roster."""
+    found = [] if roster is None else [each for each in students_of(course.root) if each not in roster.by_student]
+    return sentences((f"In {course.submitted} and not on the roster: {{}}", map(visible, found)))
 
 
 @contextmanager

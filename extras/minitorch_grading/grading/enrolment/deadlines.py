@@ -83,17 +83,19 @@ class Penalty:
         points: taken from what was earned.
         days: begun since the due date; 0 if it was in time.
         assumed: whether the platform says that it is late, and not since when; then it is taken for one day.
+        is_known: whether it is known to be late, or not: there is no due date, or a time, or the platform's mark.
     """
 
     points: float = 0.0
     days: int = 0
     assumed: bool = False
+    is_known: bool = True
 
     def __str__(self) -> str:
         if not self.days:
             return "in time"
         late = f"{self.days} day{'s' if self.days > 1 else ''} late"
-        return f"{late}{' (assumed)' if self.assumed else ''}: {self.points:g} points less"
+        return f"{late}{', as the platform marks it' if self.assumed else ''}: {self.points:g} points less"
 
 
 IN_TIME = Penalty()
@@ -135,7 +137,8 @@ class Deadlines:
         is_over = when is not None and rules.late.until is not None and by > rules.late.until
         most = earned if is_over or rules.late.at_most is None else rules.late.at_most.of(maximum)
         points = most if is_over else rules.late.per_day.of(maximum) * days
-        return Penalty(min(points, most, earned), days, assumed=when is None and days > 0)
+        is_known = late or due is None or when is not None
+        return Penalty(min(points, most, earned), days, assumed=when is None and days > 0, is_known=is_known)
 
 
 def deadlines_of(course: Path, students: Collection[str] | None = None) -> Deadlines:

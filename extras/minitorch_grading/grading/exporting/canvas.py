@@ -81,6 +81,9 @@ def _columns(headings: Sequence[str], first: int, filling: Filling, path: Path) 
             f"{path} has no column for {', '.join(exercises)}; it has {_assignments(headings)}: "
             f"name one with --column '{exercises[0]}=ITS NAME'"
         )
+    others = [heading for index, heading in enumerate(headings, first) if index not in found.values()]
+    if len(found) < len(exercises) and (unfilled := _assignments(others)):
+        filling.notes.append(f"Columns of {path.name} to which nothing was written: {unfilled}.")
     return found
 
 

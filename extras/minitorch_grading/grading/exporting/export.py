@@ -118,6 +118,7 @@ def export(
         said.append(f"Cells with 0, since nothing was handed in: {filling.zeros}.")
     if left := [name for name in found.exercises if name not in names and form == "canvas"]:
         said.append(f"No column for {', '.join(left)}; --column '{left[0]}=ITS NAME' names one.")
+        is_complete = False
     late = [row for who, row in found.rows.items() if row.penalty.days and not row.is_undecided and who[1] in names]
     return Export(to, filling.count, late, said, is_complete)
 

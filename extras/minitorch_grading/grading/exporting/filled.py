@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from minitorch.errors import CommandError
 
-from ..course.names import sentences
+from ..course.names import refused, sentences, visible
 from ..course.report import Row
 from ..enrolment.roster import Person, Roster, folder_name
-from .standings import Standings
+from .standings import UNTIMED, Standings
 
 EXCUSED = ("EX", "N/A")  # grades of Canvas that are none: excused, and not assigned to this student
 
@@ -94,16 +94,22 @@ class Filling:
         undecided = [row for row in rows if row.is_undecided]
         graded = [row for row in rows if not row.is_undecided]
         lost = [row for row in graded if has_cells and row.student not in self.met]
-        waiting = [" ".join(who) for who in self.found.waiting if who[1] in exercises]
+        waiting = [" ".join(who) for who in self.found.waiting if who[1] in exercises and not refused(who[0])]
+        unnamed = [" ".join(who) for who in self.found.waiting if who[1] in exercises and refused(who[0])]
+        untimed = [" ".join(who) for who in self.found.untimed if who[1] in exercises]
         nothing = "left empty" if has_cells else "without points"
         until = f"{nothing.capitalize()} until a person has looked, since an incident took all points: {{}}."
         notes = sentences(
             (f"Not graded yet, and {nothing}: {{}}. `minitorch grade` goes on.", waiting),
+            ("Never graded, since no student can be called that; rename the folder: {}.", map(visible, unnamed)),
+            (UNTIMED, untimed),
             (until, _names(undecided)),
             ("A person has still to look at: {}.", _names([row for row in graded if row.waits])),
             ("With points, but not in the file: {}.", _names(lost)),
         )
-        return [*self.found.notes, *notes, *self.notes], not (waiting or lost or (has_cells and undecided))
+        return [*self.found.notes, *notes, *self.notes], not (
+            waiting or unnamed or lost or (has_cells and (undecided or untimed))
+        )
 
 
 def _names(rows: Sequence[Row]) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from minitorch.errors import CommandError
 
 from ..collecting.attempts import ABOUT, current
-from ..collecting.collect import absent
+from ..collecting.collect import absent, strangers
 from ..course.bests import Best, bests_of
 from ..course.folders import Course
 from ..course.gradebook.gradebook import Book
@@ -26,6 +26,11 @@ from ..course.running.keys import work_of
 from ..enrolment.deadlines import FILE, Deadlines, Rules
 from ..limits import Limits
 from ..submission.preflight import read
+
+UNTIMED = (
+    "Whether it is late is not known, since there is a due date and no time: {}. `minitorch collect --worksheet` with "
+    f"Moodle's worksheet, `timestamp.txt`, or `handed_in` in {FILE} says when it was handed in."
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,12 @@ class Standings:
     def has_work(self, student: str, exercise: str) -> bool:
         """Whether a student has handed in something, graded or not."""
         return (student, exercise) in self.rows or (student, exercise) in self.waiting
+
+    @property
+    def untimed(self) -> list[Who]:
+        """Work that has a due date and no time, and of which no platform says whether it is late."""
+        rows = (row for row in self.rows.values() if not (row.attempt and row.attempt.has_mark))
+        return [(row.student, row.exercise) for row in rows if not row.penalty.is_known]
 
     def maximum(self, exercise: str) -> float:
         """The points that an exercise can give."""
@@ -99,21 +110,24 @@ def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) ->
 def apply(rules: Rules, course: Course, exercises: Iterable[str]) -> list[str]:
     """Enter penalties into the gradebook; returns notes on who was late and who handed in nothing."""
     exercises = list(exercises)
-    before = Ledger.read(course.gradebook)
+    before, untimed = Ledger.read(course.gradebook), []
     if before.marks and ((course.root / FILE).is_file() or any(before.penalties.values())):
-        enter_penalties(course, standings(course, rules.deadlines))
+        enter_penalties(course, found := standings(course, rules.deadlines))
+        untimed = [" ".join(who) for who in found.untimed if who[1] in exercises]
     late: dict[str, list[str]] = {exercise: [] for exercise in exercises}
     for (student, exercise), points in sorted(Ledger.read(course.gradebook).penalties.items()):
         if points and exercise in late:
             late[exercise].append(f"{student} {-points:g}")
     missing = absent(course, rules.roster, exercises)
-    return sentences(
+    notes = sentences(
+        (UNTIMED, untimed),
         *(
             (f"Being late costs points in {name}, which the table has not taken off: {{}}.", late[name])
             for name in late
         ),
         *((f"Nothing was handed in for {name} by {{}}.", missing[name]) for name in missing),
     )
+    return [*notes, *strangers(course, rules.roster)]
 
 
 def enter_penalties(course: Course, found: Standings) -> None:

@@ -35,7 +35,7 @@ class Book:
             with quick_imports():
                 from nbgrader import api
         except ImportError:
-            raise CommandError("grading needs the course extra: pip install 'minitorch[course]'") from None
+            raise CommandError("grading needs nbgrader, which is not installed: pip install nbgrader") from None
         self._api = api
         self._path = path
         try:

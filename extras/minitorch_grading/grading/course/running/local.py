@@ -62,8 +62,9 @@ def here(jobs: Mapping[Who, Job], workers: int | None = None) -> Iterator[Answer
     with ExitStack() as stack:
         count = max(1, min(workers or default_workers(), len(jobs)))
         free: queue.SimpleQueue[tuple[int, Worker]] = queue.SimpleQueue()
-        for slot in range(count if jobs else 0):
-            free.put((os.getpid() * sandbox.SLOTS + slot, stack.enter_context(Worker())))
+        workers_here = [stack.enter_context(Worker()) for _ in range(count if jobs else 0)]
+        for slot, worker in enumerate(workers_here):
+            free.put((os.getpid() * sandbox.SLOTS + slot, worker))
         pool = stack.enter_context(ThreadPoolExecutor(count))
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
 
@@ -74,7 +75,12 @@ def here(jobs: Mapping[Who, Job], workers: int | None = None) -> Iterator[Answer
             finally:
                 free.put((slot, worker))
 
-        yield handed_out(jobs, lambda: count, lambda job: pool.submit(one, job))
+        try:
+            yield handed_out(jobs, lambda: count, lambda job: pool.submit(one, job))
+        except KeyboardInterrupt:  # what runs is graded again by the next run, so nobody waits for its end
+            for worker in workers_here:
+                worker.process.kill()
+            raise
 
 
 def default_workers() -> int:
