@@ -39,5 +39,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # the plots read the results of the compiler, and load LLVM
-    plots = [name for name in __all__ if name.lower().startswith("plot")]
-    __getattr__, __dir__ = names_from(__name__, dict.fromkeys(plots, "minitorch_inspect.plots"))
+    later = [name for name in __all__ if name.lower().startswith("plot")]
+    __getattr__, __dir__ = names_from(__name__, dict.fromkeys(later, "minitorch_inspect.plots"))
