@@ -77,15 +77,18 @@ def place(name: str, folder: Path) -> Path:
     """
     folder.mkdir()
     (folder / "benchmarks").symlink_to(ROOT / "benchmarks")
-    if (Path(name) / "minitorch" / "__init__.py").is_file():
-        (folder / "minitorch").symlink_to((Path(name) / "minitorch").resolve())
-        return folder
-    archive = subprocess.run(["git", "archive", name, "minitorch"], cwd=ROOT, capture_output=True, check=False)
-    if archive.returncode:
-        raise SystemExit(
-            f"{name!r} is neither a folder with a checkout nor a commit: {archive.stderr.decode().strip()}"
-        )
-    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
+    checkout = Path(name).resolve()
+    if not (checkout / "minitorch" / "__init__.py").is_file():
+        archive = subprocess.run(["git", "archive", name], cwd=ROOT, capture_output=True, check=False)
+        if archive.returncode:
+            raise SystemExit(
+                f"{name!r} is neither a folder with a checkout nor a commit: {archive.stderr.decode().strip()}"
+            )
+        checkout = folder / "checkout"
+        checkout.mkdir()
+        subprocess.run(["tar", "-x", "-C", str(checkout)], input=archive.stdout, check=True)
+    for package in (checkout / "minitorch", *(checkout / "extras").glob("minitorch_*")):
+        (folder / package.name).symlink_to(package)
     return folder
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.runtime import cache
 from minitorch.dtypes import float32
-from minitorch_profiler.roofs import ROUNDS, UNITS, flops_text, lanes
 
 FLOAT32, INT8 = "float32", "int8"
 
@@ -41,6 +40,8 @@ def processor_rate(call: Callable[[], Any], operations: float, seconds: float = 
 
 def peaks() -> dict[str, float]:
     """Operations in a second of processor time by number format; a product and its addition are two."""
+    from minitorch_profiler.roofs import flops_text, lanes  # of this checkout; `compare` runs workers of others
+
     text, operations = flops_text(float32)
     numbers = np.repeat(np.array([0.5, 1], np.float32), lanes(float32))
     found = {FLOAT32: _rate(text, operations, numbers)}
@@ -54,6 +55,8 @@ def peaks() -> dict[str, float]:
 
 def _rate(text: str, operations: int, operands: np.ndarray[Any, Any]) -> float:
     """The rate of a kernel that reads two vectors and writes one, in each of `UNITS`."""
+    from minitorch_profiler.roofs import UNITS
+
     (library,) = cache.libraries([text], "kernel")
     function, out = library.function("kernel"), np.empty((UNITS, *operands.shape), operands.dtype)
     table = np.array([operands.ctypes.data, out.ctypes.data], np.int64)
@@ -66,6 +69,8 @@ def _bytes_text(size: int, instructions: str) -> tuple[str, int]:
     Assembly keeps LLVM from computing equal products once. Three quarters of the registers are totals, which hide the
     latency.
     """
+    from minitorch_profiler.roofs import ROUNDS
+
     llvm.initialize_native_asmparser()
     chains, kind = host().vector_registers * 3 // 4, f"<{size // 4} x i32>"
     heads = [f"  %now{each} = phi {kind} [ zeroinitializer, %entry ], [ %new{each}, %body ]" for each in range(chains)]

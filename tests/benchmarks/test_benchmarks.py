@@ -305,6 +305,12 @@ def test_unknown_contenders_and_cases_are_refused():
         main(["--cases", "nothing of the kind"])
 
 
+def test_a_worker_of_an_older_checkout_loads_no_package_of_this_one():
+    loaded = "import sys, benchmarks.worker; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert [name for name in done.stdout.split() if name.startswith("minitorch")] == ["minitorch"]
+
+
 def test_two_checkouts_are_compared_case_by_case(capsys):
     same = str(ROOT)
     assert compare.main([same, same, "--cases", "gelu 1e2", "--quick"]) == 0
