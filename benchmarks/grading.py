@@ -1,7 +1,7 @@
 """How long grading takes: minitorch beside nbgrader, and beside the cells alone.
 
 python -m benchmarks.grading            the tables
-python -m benchmarks.grading --save     puts them into docs/grading.md
+python -m benchmarks.grading --save     puts them into docs/sandbox.md
 python -m benchmarks.grading --check    ends with 1 if a bound is missed
 
 First a few copies of the blank exercise and of its solutions, by each contender in a process of its own, in turns, in
@@ -31,7 +31,7 @@ from .graders import CONTENDERS, EXERCISES, KINDS, ROOT, Step, make_class
 from .progress import progress
 from .report import saved
 
-PAGE = ROOT / "docs" / "grading.md"
+PAGE = ROOT / "docs" / "sandbox.md"
 ROUNDS, STUDENTS, CLASS, RERUNS = 3, 8, 300, 5
 AT_MOST = 0.3  # seconds of a submission beyond what its cells take: a bound that the project promises
 AT_LEAST = 2.0  # times as fast as nbgrader, on one processor

@@ -28,11 +28,15 @@ def check(options: Namespace) -> int:
 
 def release(options: Namespace) -> int:
     """``minitorch release``: exercises made of solutions, and packed; with ``--check``, only looked at."""
+    from .grading.submission.run import refuse_other_points
     from .handing_out import package
     from .handing_out import release as releasing
 
     folder = Path(options.to)
     released = list(releasing.release(Path(options.source), options.names))
+    for each in released:
+        if each.path.suffix == ".ipynb":
+            refuse_other_points(each.content, Path(options.source) / each.path.parent)
     if options.check:
         if old := releasing.outdated(released, folder):
             raise CommandError(f"{folder / old[0]} is not what {options.source} gives: run `minitorch release`")

@@ -94,7 +94,6 @@ def _released(source: Path, name: str) -> bytes:
         except Exception as error:  # its own says "see above" and no more
             raise CommandError(f"nbgrader does not release {name}: {said.reason or error}") from error
         path = Path(folder) / "released" / name / f"{name}.ipynb"
-        _refuse_other_points(path, source / name)
         notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     for cell in notebook.cells:
         if about := cell.metadata.get("nbgrader"):
@@ -102,25 +101,6 @@ def _released(source: Path, name: str) -> bytes:
     _refuse_leftovers(notebook, name)
     text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
     return f"{text.rstrip()}\n".encode()
-
-
-def _refuse_other_points(path: Path, source: Path) -> None:
-    """Refuse cells that ask for no task, or say other points than it gives: grading would, when all is handed in.
-
-    Raises:
-        CommandError: naming the cell.
-    """
-    from ..grading.submission.preflight import released
-    from ..grading.submission.run import GradingError, task_of
-    from ..own_checks import checks_from, sources_in
-
-    checks = checks_from(sources_in(source), str(source))
-    try:
-        for part in released(path):
-            if part.is_check:
-                task_of(part, checks)
-    except GradingError as error:
-        raise CommandError(f"{source}: {error}") from None
 
 
 def _refuse_leftovers(notebook: Any, name: str) -> None:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from minitorch.errors import CommandError
 
 from ...assertions import credit, visible, why_not
 from ...checks import Task
 from ...checks.score import Score
-from ...own_checks import PACKAGED, Checks
+from ...own_checks import PACKAGED, Checks, checks_from, sources_in
 from ..incidents import Incident
 from ..limits import Limits
 from ..results import Graded, Result
@@ -26,7 +29,7 @@ from .alignment import mend, same
 from .autograded import as_notebook
 from .judging import Examination
 from .outcomes import Stopped, of_cell, of_error, why_missing, why_no_answers
-from .preflight import DamagedError, Files, Part, find
+from .preflight import DamagedError, Files, Part, find, of_released, parsed
 
 if TYPE_CHECKING:
     from ..sandbox.kernel import Kernel
@@ -274,6 +277,21 @@ def task_of(part: Part, checks: Checks = PACKAGED) -> Task | None:
             f"and {'checks.py' if checks.sources else 'minitorch'} gives {task.points} for its task {task.name}"
         )
     return task
+
+
+def refuse_other_points(content: bytes, source: Path) -> None:
+    """Refuse a notebook whose cells ask for no task, or say other points than it gives, before it is handed out.
+
+    Raises:
+        CommandError: naming the cell.
+    """
+    checks = checks_from(sources_in(source), str(source))
+    try:
+        for part in of_released(parsed(content)["cells"]):
+            if part.is_check:
+                task_of(part, checks)
+    except GradingError as error:
+        raise CommandError(f"{source}: {error}") from None
 
 
 def with_tests(release: Sequence[Part], solution: Sequence[Part]) -> list[Part]:
