@@ -21,11 +21,11 @@ from .course.gradebook.ledger import Cells, Ledger
 from .course.gradebook.recorder import noticed
 from .course.journal.history import PERSON, Event, History, now
 from .course.journal.journal import Journal
-from .course.names import sentences, visible
+from .course.names import visible
 from .course.report import Row
 from .enrolment.deadlines import FILE, deadlines_of
 from .enrolment.roster import roster_of
-from .exporting.standings import UNTIMED, standings
+from .exporting.standings import standings
 from .pages import render
 from .results import Graded
 from .sheets import Sheet, plain
@@ -175,8 +175,8 @@ def overview(course: Course, only: Sequence[str] = ()) -> Overview:
     waiting = [row for row in rows if row.waits or row.why]
     queue = tuple(Waiting(row.student, row.exercise, tuple(row.why), tuple(row.waits)) for row in waiting)
     found = standings(course, deadlines_of(course.root)) if (course.root / FILE).is_file() else None
-    untimed = [" ".join(who) for who in found.untimed if who in kept] if found else []
-    notes = (*journal.notes, *history.notes, *sentences((UNTIMED, untimed)))
+    untimed = found.untimed({name for _, name in kept}) if found else []
+    notes = (*journal.notes, *history.notes, *untimed)
     return Overview(tuple(exercises), tuple(rows), queue, tuple(by_hand[:CHANGES]), notes)
 
 

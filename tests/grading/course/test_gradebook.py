@@ -629,6 +629,12 @@ def regraded(course: Course, grader: Grader) -> None:
     run(course, "bob", again=True)
 
 
+def damaged_copy(course: Course, _: Grader) -> None:
+    course.autograded("ana", EXERCISE).write_text("{")
+    give(course, "ana", "first-check", 29)
+    course.autograded("eve", EXERCISE).write_bytes(b"\xff")
+
+
 Deeds = tuple[Callable[[Course, Grader], None], ...]
 DEEDS: dict[
     str, tuple[Deeds, float | None, bool]
@@ -652,6 +658,7 @@ DEEDS: dict[
     "a time that was mended, and looked at": ((untimed, given(10), timed), 35, False),
     "an incident, then points": ((outside, given(20)), 45, False),
     "an incident after points": ((given(20), outside), 45, True),
+    "copies that another program has damaged": ((damaged_copy, given(10)), 35, False),
     "nbgrader's page": ((given(10), nbgraders_page), 35, False),
 }
 

@@ -69,8 +69,7 @@ class Collected:
         left_out = [{"what": what, "reason": reason} for what, reason in self.left_out]
         rows = [vars(row) for row in self.rows]
         about = {"collected": rows, "handed_in_nothing": self.absent, "late": self.late}
-        about["without_a_time"] = self.untimed
-        return {**about, "left_out": left_out, "notes": self.notes}
+        return {**about, "without_a_time": self.untimed, "left_out": left_out, "notes": self.notes}
 
     def __str__(self) -> str:
         lines = []
@@ -78,8 +77,7 @@ class Collected:
             counts = Counter(row.what for row in self.rows if row.exercise == exercise)
             named = ", ".join(f"{counts[what]} {what}" for what in ("new", "replaced", "unchanged"))
             lines.append(f"{exercise}: {counts.total()} students; {named}")
-            told = {"handed in nothing": self.absent, "late": self.late, UNTIMED: self.untimed}
-            for said, names in told.items():
+            for said, names in {"handed in nothing": self.absent, "late": self.late, UNTIMED: self.untimed}.items():
                 if found := names.get(exercise):
                     lines.append(f"  {said} ({len(found)}): {', '.join(found)}")
         lines += [f"  {row.student} {row.exercise}: {row.remark}" for row in self.rows if row.remark]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ..results import Result
@@ -27,12 +28,11 @@ def refresh(course: Course, bests: Sequence[Best], entries: Mapping[Who, Entry])
     ledger = Ledger.read(course.gradebook)
     for who, entry in entries.items():
         row = Row.read(who, ledger, entry, course.submitted.joinpath(*who))
-        for path, after in (
-            (course.autograded(*who), notebook_of(course, row)),
-            (course.feedback(*who), page_of(course, row, bests)),
-        ):
-            if after is not None and after != path.read_text(encoding="utf-8"):
-                write(path, after)
+        for path, made in ((course.autograded(*who), notebook_of), (course.feedback(*who), page_of)):
+            with suppress(ValueError, KeyError):  # a file that another program has damaged; `--again` makes it anew
+                after = made(course, row, bests)
+                if after is not None and after != path.read_text(encoding="utf-8"):
+                    write(path, after)
 
 
 def page_of(course: Course, row: Row, bests: Sequence[Best]) -> str | None:
@@ -51,7 +51,7 @@ def page_of(course: Course, row: Row, bests: Sequence[Best]) -> str | None:
     return feedback.page(replace(row, result=replace(row.result, shown=shown)), theirs)
 
 
-def notebook_of(course: Course, row: Row) -> str | None:
+def notebook_of(course: Course, row: Row, _: Sequence[Best] = ()) -> str | None:
     """The notebook for formgrader, with the incidents and why a cell asks above it; None if there is none."""
     path = course.autograded(row.student, row.exercise)
     if not path.is_file():

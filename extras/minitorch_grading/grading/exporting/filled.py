@@ -11,7 +11,7 @@ from minitorch.errors import CommandError
 from ..course.names import refused, sentences, visible
 from ..course.report import Row
 from ..enrolment.roster import Person, Roster, folder_name
-from .standings import UNTIMED, Standings
+from .standings import Standings
 
 EXCUSED = ("EX", "N/A")  # grades of Canvas that are none: excused, and not assigned to this student
 
@@ -96,18 +96,17 @@ class Filling:
         lost = [row for row in graded if has_cells and row.student not in self.met]
         waiting = [" ".join(who) for who in self.found.waiting if who[1] in exercises and not refused(who[0])]
         unnamed = [" ".join(who) for who in self.found.waiting if who[1] in exercises and refused(who[0])]
-        untimed = [" ".join(who) for who in self.found.untimed if who[1] in exercises]
+        untimed = self.found.untimed(exercises)
         nothing = "left empty" if has_cells else "without points"
         until = f"{nothing.capitalize()} until a person has looked, since an incident took all points: {{}}."
         notes = sentences(
             (f"Not graded yet, and {nothing}: {{}}. `minitorch grade` goes on.", waiting),
             ("Never graded, since no student can be called that; rename the folder: {}.", map(visible, unnamed)),
-            (UNTIMED, untimed),
             (until, _names(undecided)),
             ("A person has still to look at: {}.", _names([row for row in graded if row.waits])),
             ("With points, but not in the file: {}.", _names(lost)),
         )
-        return [*self.found.notes, *notes, *self.notes], not (
+        return [*self.found.notes, *untimed, *notes, *self.notes], not (
             waiting or unnamed or lost or (has_cells and (undecided or untimed))
         )
 

@@ -5,7 +5,7 @@ Penalties are entered into the gradebook, so that formgrader and `nbgrader expor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -60,11 +60,11 @@ class Standings:
         """Whether a student has handed in something, graded or not."""
         return (student, exercise) in self.rows or (student, exercise) in self.waiting
 
-    @property
-    def untimed(self) -> list[Who]:
-        """Work that has a due date and no time, and of which no platform says whether it is late."""
-        rows = (row for row in self.rows.values() if not (row.attempt and row.attempt.has_mark))
-        return [(row.student, row.exercise) for row in rows if not row.penalty.is_known]
+    def untimed(self, exercises: Collection[str]) -> list[str]:
+        """Return a note on work that has a due date and no time, and of which no platform says whether it is late."""
+        rows = (row for row in self.rows.values() if row.exercise in exercises and not row.penalty.is_known)
+        theirs = [row for row in rows if not (row.attempt and row.attempt.has_mark)]
+        return sentences((UNTIMED, [f"{row.student} {row.exercise}" for row in theirs]))
 
     def maximum(self, exercise: str) -> float:
         """The points that an exercise can give."""
@@ -110,24 +110,23 @@ def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) ->
 def apply(rules: Rules, course: Course, exercises: Iterable[str]) -> list[str]:
     """Enter penalties into the gradebook; returns notes on who was late and who handed in nothing."""
     exercises = list(exercises)
-    before, untimed = Ledger.read(course.gradebook), []
+    before, untimed = Ledger.read(course.gradebook), list[str]()
     if before.marks and ((course.root / FILE).is_file() or any(before.penalties.values())):
         enter_penalties(course, found := standings(course, rules.deadlines))
-        untimed = [" ".join(who) for who in found.untimed if who[1] in exercises]
+        untimed = found.untimed(exercises)
     late: dict[str, list[str]] = {exercise: [] for exercise in exercises}
     for (student, exercise), points in sorted(Ledger.read(course.gradebook).penalties.items()):
         if points and exercise in late:
             late[exercise].append(f"{student} {-points:g}")
     missing = absent(course, rules.roster, exercises)
     notes = sentences(
-        (UNTIMED, untimed),
         *(
             (f"Being late costs points in {name}, which the table has not taken off: {{}}.", late[name])
             for name in late
         ),
         *((f"Nothing was handed in for {name} by {{}}.", missing[name]) for name in missing),
     )
-    return [*notes, *strangers(course, rules.roster)]
+    return [*untimed, *notes, *strangers(course, rules.roster)]
 
 
 def enter_penalties(course: Course, found: Standings) -> None:

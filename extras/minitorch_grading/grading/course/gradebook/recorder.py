@@ -119,14 +119,10 @@ class Recorder(ExitStack):
                 after[graded.cell] = replace(old, program=points, of=graded.of, waits=waits)
         if is_asked and result.look and (cell := _asking(result)):
             is_nothing = any(each.kind in NOTHING for each in result.incidents)
-            still = {
-                each.cell
-                for each in result.graded
-                if (each.manual and not is_nothing) or after[each.cell].person is not None
-            }
             for each in result.graded:  # a cell that asked before asks no more, but for its own sake
                 old = after[each.cell]
-                after[each.cell] = replace(old, waits=each.cell == cell or (old.waits and each.cell in still))
+                is_own = (each.manual and not is_nothing) or old.person is not None
+                after[each.cell] = replace(old, waits=each.cell == cell or (old.waits and is_own))
         is_later = handed_in is not None and self.ledger.handed_in.get(who) != handed_in
         if after != before or is_later or who not in self.ledger.handed_in:
             with self._writing() as book:
