@@ -230,7 +230,7 @@ class Shadowed:
             "MT502",
             f"{report.name} compiled by {self.program.backend!r} is not what it is in eager mode: {how}",
             where=f"the first that goes wrong is {report.culprit}",
-            why="the traced graph, run node by node on the same inputs, gives other numbers: a bug of the compiler",
+            why="the traced graph, run node by node on the same inputs, gives other numbers: a bug of this backend",
             fix=f"report it, with this, which runs it again: python -m minitorch reproduce {folder}",
         )
 

@@ -5,9 +5,10 @@ the graph and returns one per output. The arrays that come back are the caller's
 inputs.
 
 Two arguments let a backend reuse memory. `updates` maps outputs that replace an input (such as a parameter's new value)
-to the position of that input: such an output may be written into the input's memory, and then the input's own array
-comes back. The memory of the inputs in `donated` may be used for any output. Neither is done in a call with
-``overwrite=False``, and an input is overwritten only once the call can no longer fail.
+to the position of that input. After the call such an output is the new value, wherever it lies; it may be written into
+the input's memory, and then the input's own array comes back. The memory of the inputs in `donated` may be used for any
+output. Neither is done in a call with ``overwrite=False``, and an input is overwritten only once the call can no longer
+fail.
 """
 
 from __future__ import annotations

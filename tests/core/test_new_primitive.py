@@ -20,18 +20,18 @@ from minitorch.ir import PRIMITIVES, Primitive
 
 
 @pytest.fixture
-def square() -> Iterator[Primitive]:
+def squared() -> Iterator[Primitive]:
     space = {"np": np}
     exec(EXAMPLE, space)
-    yield space["square"]  # type: ignore[misc]
-    del PRIMITIVES["square"]
-    PARTS.discard("square")
+    yield space["squared"]  # type: ignore[misc]
+    del PRIMITIVES["squared"]
+    PARTS.discard("squared")
 
 
 @pytest.mark.parametrize("backend", ["interpret", "loops", "llvm"])
-def test_one_declaration_serves_every_mode(square: Primitive, backend: str) -> None:
+def test_one_declaration_serves_every_mode(squared: Primitive, backend: str) -> None:
     def loss(x: mt.Tensor) -> mt.Tensor:
-        return (square(x * 3) + 1).sum()
+        return (squared(x * 3) + 1).sum()
 
     x = mt.tensor([1.0, -2.0, 3.0], requires_grad=True)
     loss(x).backward()
@@ -44,20 +44,20 @@ def test_one_declaration_serves_every_mode(square: Primitive, backend: str) -> N
         assert loss(x.detach()).item() == 129
 
 
-def test_its_cost_is_counted_and_its_graph_is_a_text(square: Primitive) -> None:
-    graph = mt.jit(lambda x: square(x)).graph(mt.ones(8))
+def test_its_cost_is_counted_and_its_graph_is_a_text(squared: Primitive) -> None:
+    graph = mt.jit(lambda x: squared(x)).graph(mt.ones(8))
     assert graph.cost().flops == 8
-    assert str(mt.Graph.parse(str(graph))).count("square") == 1
+    assert str(mt.Graph.parse(str(graph))).count("squared") == 1
 
 
 @pytest.mark.parametrize("system", ["onnx", "jax"])
-def test_other_systems_refuse_it_with_the_line(square: Primitive, system: str) -> None:
+def test_other_systems_refuse_it_with_the_line(squared: Primitive, system: str) -> None:
     pytest.importorskip(system)
-    with pytest.raises(TranslationError, match=r"MT802: square(.|\n)*where: test_new_primitive.py:\d+"):
+    with pytest.raises(TranslationError, match=r"MT802: squared(.|\n)*where: test_new_primitive.py:\d+"):
         if system == "onnx":
-            mt.export.onnx(lambda x: square(x), mt.ones(3))
+            mt.export.onnx(lambda x: squared(x), mt.ones(3))
         else:
-            mt.jit(lambda x: square(x), backend="xla")(mt.ones(3))
+            mt.jit(lambda x: squared(x), backend="xla")(mt.ones(3))
 
 
 def test_an_element_that_is_part_of_loops_has_an_instruction() -> None:

@@ -26,14 +26,21 @@ TIMES_NOISE, TIMES_ORDER = 16, 8
 # `compiler/`), and so many lanes and vectors share the others. Of several sums side by side, each may be in one lane.
 LONGEST, LANES = 1 << 12, 16
 
-# Operations that round alike in every mode, but on backends that do not keep their bits (`Backend.keeps_bits`); 16-bit
-# floats that moved at all have moved by one ulp.
-ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
+# Operations on floats whose results are floats already: nothing is left to round.
+EXACT = frozenset({"neg", "abs", "floor", "trunc", "maximum", "cast", "bitcast", "floor_divide", "remainder"})
 
 
 def is_noisy(primitive: Primitive) -> bool:
     """Whether compiled code may differ in the last place: sums are reordered, functions approximated."""
     return primitive.reorders or primitive.ulp > 0.5
+
+
+def is_rounded(primitive: Primitive) -> bool:
+    """Whether every mode rounds it alike, but for backends that do not keep their bits (`Backend.keeps_bits`).
+
+    16-bit floats that moved at all have moved by one ulp. A new primitive is: to say otherwise is a row in `EXACT`.
+    """
+    return primitive.kind in ("unary", "binary") and primitive.ulp == 0.5 and primitive.name not in EXACT
 
 
 def further(right: Array, moved: Array, times: int) -> Array:

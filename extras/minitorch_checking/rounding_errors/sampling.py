@@ -19,7 +19,7 @@ from minitorch.interpreters import run_silently
 from minitorch.ir import Node
 
 from .difference import ulps
-from .noise import ROUNDED, TIMES_NOISE, TIMES_ORDER, further, is_noisy, move, noisy
+from .noise import TIMES_NOISE, TIMES_ORDER, further, is_noisy, is_rounded, move, noisy
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[Node, Array]
@@ -86,7 +86,7 @@ class Sampler:
         self.nodes, self.known = nodes, known
         self.right = values_of(nodes, known)
         self.turned: dict[Node, Array] = {}
-        self._rounded = frozenset() if keeps_bits else ROUNDED
+        self._keeps_bits = keeps_bits
         self._class = _numbered(nodes, known)
         self._weights = _weights(nodes)
 
@@ -103,7 +103,7 @@ class Sampler:
                 continue
             operands = [values[operand] for operand in node.inputs]
             moved = any(values[operand] is not self.right[operand] for operand in node.inputs)
-            is_inexact = is_noisy(node.primitive) or node.primitive.name in self._rounded
+            is_inexact = is_noisy(node.primitive) or (is_rounded(node.primitive) and not self._keeps_bits)
             if is_inexact and node.dtype.is_floating_point:
                 value = noisy(node, operands, self._random(number, node), in_runs=bool(number % 2))
             elif not moved:
@@ -114,7 +114,7 @@ class Sampler:
                 if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # as far as rounding may go
                     operands = [further(self.right[node.inputs[0]], operands[0], times(number))]
                 value = value_of(node, operands)
-                if node.primitive.name in ROUNDED and node.dtype.name in ("float32", "float64"):
+                if is_rounded(node.primitive) and node.dtype.name in ("float32", "float64"):
                     value = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
             if moved and (is_decision(node) or node.primitive.name in EDGES):
                 towards = (1, -1, math.nan)[number // 2 % 3] if decides else 0
