@@ -72,16 +72,21 @@ def names_from(
     Args:
         table: by name, the module that has it; a name of a module in `home` is that module.
         made: given a name and its value, returns what `home` has under this name; by default the value.
+
+    `__getattr__` called by itself gives what the name has at first, also where something else has been put in its
+    place; this is one object in all threads.
     """
+    values: dict[str, Any] = {}
 
     def found(name: str) -> Any:
         if name not in table:
             raise AttributeError(f"module {home!r} has no attribute {name!r}")
-        module = load(table[name])
-        value = module if table[name] == f"{home}.{name}" else getattr(module, name)
-        value = made(name, value) if made else value
-        setattr(sys.modules[home], name, value)
-        return value
+        if name not in values:
+            module = load(table[name])
+            value = module if table[name] == f"{home}.{name}" else getattr(module, name)
+            values.setdefault(name, made(name, value) if made else value)
+        vars(sys.modules[home]).setdefault(name, values[name])
+        return values[name]
 
     return found, lambda: sorted({*vars(sys.modules[home]), *table})
 

@@ -117,10 +117,11 @@ def _wrong_argument(function: Any, args: tuple[Any, ...], options: dict[str, Any
         return None
     for name, value in given.arguments.items():
         parameter = given.signature.parameters[name]
-        annotation = "Tensor" if name in ("tensors", "operands") else str(parameter.annotation).removesuffix(" | None")
+        text = str(parameter.annotation)
+        annotation = "Tensor" if name in ("tensors", "operands") else text.removesuffix(" | None")
         what, fits = KINDS.get(annotation, ANYTHING)
         for each in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
-            if each is not None and not fits(each):
+            if not fits(each) and (each is not None or annotation == text == "Tensor"):
                 return f"{name} is {what}, not {type(each).__name__}: {each!r:.60}"
     return None
 

@@ -16,6 +16,7 @@ from ..dtypes import DType
 from ..tensor import Tensor
 from .devices import on_cpu
 from .operands import from_array, operand, result_type, to_dtype
+from .options import require_tensor
 
 __all__ = ["as_tensor", "from_numpy", "tensor"]
 
@@ -34,11 +35,15 @@ def factory(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         (tensor(2.), tensor(2), tensor(2., requires_grad=True))
     """
 
+    first, kind = next((each.name, each.annotation) for each in inspect.signature(function).parameters.values())
+
     def make(*args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
         if dtype is not None:
             options["dtype"] = dtypes.as_dtype(dtype)
         if device is not None:
             on_cpu(device)
+        if kind == "Tensor" and (args or first in options):
+            require_tensor(function.__name__, first, args[0] if args else options[first])
         result = function(*args, **options)
         return result.requires_grad_() if requires_grad else result
 

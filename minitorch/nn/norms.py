@@ -24,29 +24,30 @@ class _Norm(Module):
     """Base class: a weight and a bias, or one of them, or none.
 
     Attributes:
-        shown: the options as text, with fields for the layer and `has_bias`.
+        _shown: the options as text, with fields for the layer and `has_bias`.
     """
 
     weight: Parameter | None
     bias: Parameter | None
-    shown: ClassVar[str]
+    _shown: ClassVar[str]
 
-    def _add_parameters(self, shape: Sequence[int], weight: bool, bias: bool, dtype: DType | None, device: Any) -> None:
+    def _add_parameters(self, shape: Sequence[int], dtype: DType | None, device: Any, **given: bool) -> None:
         on_cpu(device)
-        self.register_parameter("weight", parameter(*shape, dtype=dtype) if weight else None)
-        self.register_parameter("bias", parameter(*shape, dtype=dtype) if weight and bias else None)
-        self.reset_parameters()
+        for name, is_there in given.items():
+            self.register_parameter(name, parameter(*shape, dtype=dtype) if is_there else None)
 
     def reset_parameters(self) -> None:
         """Write the initial values."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        self._start(weight=1, bias=0)
+
+    def _start(self, **values: float) -> None:
+        for name, value in values.items():
+            if (each := getattr(self, name, None)) is not None:
+                init.constant_(each, value)
 
     def extra_repr(self) -> str:
         """Return the options as text."""
-        return self.shown.format(self, has_bias=self.bias is not None)
+        return self._shown.format(self, has_bias=getattr(self, "bias", None) is not None)
 
 
 def _lengths(normalized_shape: int | Sequence[int], name: str) -> tuple[int, ...]:
@@ -64,7 +65,7 @@ class LayerNorm(_Norm):
         tensor([[-1.2247,  0.0000,  1.2247]])
     """
 
-    shown = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}, bias={has_bias}"
+    _shown = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}, bias={has_bias}"
 
     def __init__(
         self,
@@ -76,9 +77,11 @@ class LayerNorm(_Norm):
         device: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _lengths(normalized_shape, "LayerNorm")
+        self.normalized_shape = _lengths(normalized_shape, type(self).__name__)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._add_parameters(self.normalized_shape, elementwise_affine, bias, dtype, device)
+        affine = elementwise_affine
+        self._add_parameters(self.normalized_shape, dtype, device, weight=affine, bias=affine and bias)
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalize; the shape stays."""
@@ -94,7 +97,7 @@ class RMSNorm(_Norm):
         tensor([[1., 1.]])
     """
 
-    shown = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}"
+    _shown = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}"
 
     def __init__(
         self,
@@ -105,9 +108,10 @@ class RMSNorm(_Norm):
         device: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _lengths(normalized_shape, "RMSNorm")
+        self.normalized_shape = _lengths(normalized_shape, type(self).__name__)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._add_parameters(self.normalized_shape, elementwise_affine, False, dtype, device)
+        self._add_parameters(self.normalized_shape, dtype, device, weight=elementwise_affine)
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalize; the shape stays."""
@@ -123,7 +127,7 @@ class GroupNorm(_Norm):
         (1, 4, 3)
     """
 
-    shown = "{0.num_groups}, {0.num_channels}, eps={0.eps}, affine={0.affine}, bias={has_bias}"
+    _shown = "{0.num_groups}, {0.num_channels}, eps={0.eps}, affine={0.affine}, bias={has_bias}"
 
     def __init__(
         self,
@@ -140,7 +144,8 @@ class GroupNorm(_Norm):
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         if num_groups < 1 or whole("GroupNorm: num_channels", num_channels) % num_groups:
             raise ValueError(f"GroupNorm: {num_channels} channels do not divide into {num_groups} groups")
-        self._add_parameters((num_channels,), affine, bias, dtype, device)
+        self._add_parameters((num_channels,), dtype, device, weight=affine, bias=affine and bias)
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalize; the shape stays."""
@@ -148,13 +153,13 @@ class GroupNorm(_Norm):
 
 
 class _BatchNorm(_Norm):
-    """Batch normalization of inputs whose number of dimensions is in `ndims`; the subclasses are its rows."""
+    """Batch normalization of inputs whose number of dimensions is in `_ndims`; the subclasses are its rows."""
 
-    ndims: tuple[int, ...]
+    _ndims: tuple[int, ...]
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
-    shown = (
+    _shown = (
         "{0.num_features}, eps={0.eps}, momentum={0.momentum}, affine={0.affine}, bias={has_bias}, "
         "track_running_stats={0.track_running_stats}"
     )
@@ -174,20 +179,30 @@ class _BatchNorm(_Norm):
         super().__init__()
         self.num_features = whole(f"{type(self).__name__}: num_features", num_features)
         self.eps, self.momentum, self.affine, self.track_running_stats = eps, momentum, affine, track_running_stats
-        self._add_parameters((num_features,), affine, bias, dtype, device)
+        self._add_parameters((num_features,), dtype, device, weight=affine, bias=affine and bias)
         tracked = track_running_stats
         with concretely():
             self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if tracked else None)
             self.register_buffer("running_var", ones(num_features, dtype=dtype) if tracked else None)
             self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if tracked else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget the statistics of all batches."""
+        self._start(running_mean=0, running_var=1, num_batches_tracked=0)
+
+    def reset_parameters(self) -> None:
+        """Write the initial values, also of the running statistics."""
+        self.reset_running_stats()
+        super().reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalize; the shape stays. In training, the running statistics are moved towards the batch's."""
-        if input.ndim not in self.ndims or input.shape[1] != self.num_features:
+        if input.ndim not in self._ndims or input.shape[1] != self.num_features:
             raise ShapeError(
                 "MT201",
                 f"{type(self).__name__}({self.num_features}): an input {input.spec}",
-                why=f"it takes [batch, {self.num_features}, ...] with {' or '.join(map(str, self.ndims))} dimensions",
+                why=f"it takes [batch, {self.num_features}, ...] with {' or '.join(map(str, self._ndims))} dimensions",
                 fix="check which dimension has the channels",
             )
         momentum: float | Tensor = 0.0 if self.momentum is None else self.momentum
@@ -210,7 +225,7 @@ class BatchNorm1d(_BatchNorm):
                 [ 1.0000,  0.0000]])
     """
 
-    ndims = (2, 3)
+    _ndims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
@@ -225,4 +240,4 @@ class BatchNorm2d(_BatchNorm):
         ((4, 3, 2, 2), tensor([0.1000, 0.1000, 0.1000]))
     """
 
-    ndims = (4,)
+    _ndims = (4,)

@@ -37,7 +37,7 @@ class RNNBase(Recurrent):
     Raises:
         TypeError: for options of another type.
         ValueError: for sizes that are not above 0, a `proj_size` that is not below `hidden_size`, or a dropout that is
-            no probability; for a `proj_size` of another network than an LSTM.
+            no probability.
     """
 
     def __init__(
@@ -64,8 +64,6 @@ class RNNBase(Recurrent):
         self.dropout = probability(f"{self.title}: dropout", dropout)
         self.bidirectional = bool(bidirectional)
         self.proj_size = whole(f"{self.title}: proj_size", proj_size)
-        if proj_size and len(self.sizes) == 1:
-            raise ValueError(f"{self.title}: proj_size={proj_size} is an option of LSTM alone")
         if self.proj_size >= self.hidden_size:
             raise ValueError(f"{self.title}: proj_size={proj_size} is not below hidden_size={hidden_size}")
         if self.dropout and num_layers == 1:
@@ -225,6 +223,22 @@ class LSTM(RNNBase):
 
     mode = "LSTM"
 
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        dtype: DType | None = None,
+        device: Any = None,
+    ) -> None:
+        options = num_layers, bias, batch_first, dropout, bidirectional
+        super().__init__(input_size, hidden_size, *options, proj_size=proj_size, dtype=dtype, device=device)
+
 
 class GRU(RNNBase):
     """Gated recurrent unit layers (Cho and others, arXiv:1406.1078), as `torch.nn.GRU`.
@@ -244,3 +258,18 @@ class GRU(RNNBase):
     """
 
     mode = "GRU"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: DType | None = None,
+        device: Any = None,
+    ) -> None:
+        options = num_layers, bias, batch_first, dropout, bidirectional
+        super().__init__(input_size, hidden_size, *options, dtype=dtype, device=device)

@@ -160,6 +160,11 @@ class LSTMCell(RNNCellBase):
 
     mode = "LSTM"
 
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, dtype: DType | None = None, device: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, dtype, device)
+
 
 class GRUCell(RNNCellBase):
     """Step of a GRU, as `GRU` takes it at each time.
@@ -171,3 +176,8 @@ class GRUCell(RNNCellBase):
     """
 
     mode = "GRU"
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, dtype: DType | None = None, device: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, dtype, device)

@@ -8,7 +8,8 @@ changing it later, under a recorded step, is an error and not a silent no-op.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from ..dtypes import DType, float64
@@ -17,6 +18,7 @@ from ..functional.creation import full
 from ..functional.inplace import assign
 from ..functional.operands import operand, to_dtype
 from ..functional.options import real
+from ..functional.shaping import expand
 from ..interpreters import current_staging
 from ..nn.parameter import concretely
 from ..tensor import Tensor
@@ -41,7 +43,7 @@ class ParamGroup(MutableMapping[str, Any]):
 
     def __init__(self, values: dict[str, Any]) -> None:
         self._values: dict[str, Any] = {}  # a float as a Tensor, a tuple of floats as a tuple of Tensors
-        self._truth: dict[str, bool] = {}  # whether a flag is set, or a number not zero
+        self._zero: dict[str, bool] = {}  # whether a float is zero
         self._baked: set[str] = set()
         self.slots: tuple[str, ...] = ()  # the state that the optimiser has made
         for name, value in values.items():
@@ -61,15 +63,17 @@ class ParamGroup(MutableMapping[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         old: Any = self._values.get(name)
-        self._check_baked(name, truth := isinstance(value, Tensor) or bool(value))
-        self._truth[name] = truth
+        self._check_baked(name, value)
         if isinstance(old, Tensor):
-            _write(old, value)
+            _write([old], [value])
+            self._zero[name] = not _is_set(value)
         elif _is_tuple_of(old, Tensor):
-            for tensor, number in zip(old, value, strict=True):
-                _write(tensor, number)
+            _write(old, value)
+        elif name in self._values:
+            self._values[name] = value
         else:
-            self._values[name] = value if name in self._values else _kept(value)
+            self._values[name] = _kept(value)
+            self._zero[name] = isinstance(value, (float, Tensor)) and not _is_set(value)
 
     def __delitem__(self, name: str) -> None:
         del self._values[name]
@@ -97,7 +101,11 @@ class ParamGroup(MutableMapping[str, Any]):
         """Return whether a flag is set, or a number not zero, where the answer shapes the update."""
         if _is_recorded():
             self._baked.add(name)
-        return self._truth[name]
+        return self._has(name)
+
+    def _has(self, name: str) -> bool:
+        value = self._values[name]
+        return not self._zero[name] if isinstance(value, Tensor) else bool(value)
 
     def check(self, name: str, value: Any) -> None:
         """Refuse invalid values before any is set.
@@ -109,7 +117,7 @@ class ParamGroup(MutableMapping[str, Any]):
         """
         old = self._values[name]
         if isinstance(old, Tensor):
-            self._check_baked(name, real(name, value) != 0)
+            self._check_baked(name, real(name, value))
         elif _is_tuple_of(old, Tensor):
             if not isinstance(value, list | tuple):
                 raise TypeError(f"{name} is a tuple of numbers, not {type(value).__name__}")
@@ -121,12 +129,11 @@ class ParamGroup(MutableMapping[str, Any]):
             kinds = bool if isinstance(old, bool) else int | float if isinstance(old, int) else object
             if not isinstance(value, kinds):
                 raise TypeError(f"{name} is {old!r}, and cannot be {value!r:.60}")
-            self._check_baked(name, bool(value))
+            self._check_baked(name, value)
 
-    def _check_baked(self, name: str, truth: bool) -> None:
-        if name in self._baked and truth != self._truth[name]:
-            is_number, old = isinstance(self._values[name], Tensor), self._truth[name]
-            was = f"{'not ' * old}zero" if is_number else repr(self._values[name])
+    def _check_baked(self, name: str, value: Any) -> None:
+        if name in self._baked and _is_set(value) != (old := self._has(name)):
+            was = f"{'not ' * old}zero" if isinstance(self._values[name], Tensor) else repr(self._values[name])
             raise TracingError(
                 "MT106",
                 f"{name} was {was} when the optimiser's step was recorded into a graph",
@@ -184,6 +191,11 @@ def hyperparameters(name: str, **given: Any) -> dict[str, Any]:
     return {each: CHECKS[each](f"{name}: {each}", value) if each in CHECKS else value for each, value in given.items()}
 
 
+def _is_set(value: Any) -> bool:
+    """Return whether a flag is set, or a number not zero; the number of a recorded tensor is known only later."""
+    return (isinstance(value, Tensor) and _is_recorded()) or bool(value)
+
+
 def _is_recorded() -> bool:
     """Return whether operations are being recorded now, to run later."""
     staging = current_staging()
@@ -207,10 +219,11 @@ def _kept(value: Any) -> Any:
     return value
 
 
-def _write(tensor: Tensor, value: float | Tensor) -> None:
+def _write(tensors: Sequence[Tensor], values: Iterable[Any]) -> None:
+    """Write all values, or none if one of them is refused."""
     staging = current_staging()
-    if staging is not None and staging.is_definition:  # the graph is not running: the value is set once, and holds now
-        with concretely():
-            assign(tensor, operand(value, float64), "setting a hyperparameter")
-    else:
-        assign(tensor, operand(value, float64), "setting a hyperparameter")
+    # while a graph is defined, it is not running: the value is set once, and holds now
+    with concretely() if staging is not None and staging.is_definition else nullcontext():
+        new = [operand(value, float64) for value in values]
+        for tensor, value in [*zip(tensors, [expand(each, ()) if each.ndim else each for each in new], strict=True)]:
+            assign(tensor, value, "setting a hyperparameter")

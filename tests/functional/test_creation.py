@@ -92,6 +92,16 @@ def test_filled_tensors_are_fresh_and_writable():
         mt.full((2,), float("nan"), dtype=mt.int32)
 
 
+@pytest.mark.parametrize("name", sorted(each for each in dir(mt) if each.endswith("_like")))
+def test_a_like_takes_a_tensor(name):
+    more = {"full_like": {"fill_value": 3}, "randint_like": {"low": 3}}.get(name, {})
+    like = getattr(mt, name)
+    for wrong in (np.zeros(2, "float32"), [1.0], 3, None):
+        for call in (lambda: like(wrong, **more), lambda: like(input=wrong, **more)):  # noqa: B023
+            with pytest.raises(TypeError, match=rf"^{name}: input is a tensor, not {type(wrong).__name__}"):
+                call()
+
+
 def test_likes_and_news():
     x = mt.tensor([[1, 2]], dtype=mt.int16)
     for y in (

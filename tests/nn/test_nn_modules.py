@@ -273,6 +273,52 @@ def test_batch_norm_learns_the_statistics_that_it_uses_in_evaluation():
     assert y.mean().item() == pytest.approx(0, abs=0.05) and y.std().item() == pytest.approx(1, abs=0.05)
 
 
+AFFINE = {"weight", "eps", "reset_parameters", "forward", "extra_repr"}
+SHAPED = AFFINE | {"normalized_shape", "elementwise_affine"}
+STATISTICS = {"running_mean", "running_var", "num_batches_tracked", "track_running_stats", "reset_running_stats"}
+NORMS: dict[str, tuple[tuple[int, ...], set[str]]] = {  # arguments, and what PyTorch's class has beside a module's
+    "LayerNorm": ((3,), SHAPED | {"bias"}),
+    "RMSNorm": ((3,), SHAPED),
+    "GroupNorm": ((1, 3), AFFINE | {"bias", "num_groups", "num_channels", "affine"}),
+    "BatchNorm1d": ((3,), AFFINE | STATISTICS | {"bias", "num_features", "momentum", "affine"}),
+    "BatchNorm2d": ((3,), AFFINE | STATISTICS | {"bias", "num_features", "momentum", "affine"}),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_a_norm_has_what_pytorchs_has_and_starts_anew_from_all_of_it(name):
+    arguments, names = NORMS[name]
+    kind: Any = getattr(nn, name)
+    of_modules = {"forward", "extra_repr"}  # overridden
+    for layer in (
+        kind(*arguments),
+        kind(*arguments, **{("affine" if "affine" in names else "elementwise_affine"): False}),
+    ):
+        has = {each for each in dir(layer) if not each.startswith("_")}
+        assert has - {*dir(nn.Module())} == names - of_modules
+        assert of_modules <= {each for base in kind.__mro__[:-2] for each in vars(base)}
+    layer, new = kind(*arguments), kind(*arguments)
+    for each in layer.state_dict().values():
+        each.fill_(7)
+    layer.reset_parameters()
+    for key, value in layer.state_dict().items():
+        assert value.tolist() == new.state_dict()[key].tolist(), key
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_a_norm_of_ones_own_is_complete_when_its_parameters_are_first_reset(name):
+    arguments, names = NORMS[name]
+
+    class Own(getattr(nn, name)):  # type: ignore[misc]
+        def reset_parameters(self):
+            self.seen = {each for each in names if hasattr(self, each)}
+            super().reset_parameters()
+
+    assert Own(*arguments).seen == names
+    with pytest.raises((TypeError, ValueError), match=r"^Own|^GroupNorm|\bGroupNorm"):
+        Own(*arguments[:-1], "x")
+
+
 def test_parameters_and_vectors():
     layer = nn.Linear(3, 2)
     vector = nn.utils.parameters_to_vector(layer.parameters())

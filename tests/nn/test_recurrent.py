@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,11 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (lambda: nn.LSTM(3, 4, proj_size=4), ValueError, "proj_size=4 is not below"),
     (lambda: nn.GRU(3, 4, 1, 1), TypeError, "bias is a bool"),  # type: ignore[arg-type]
     (lambda: nn.GRU(3, 4, 2, dropout=1.5), ValueError, "dropout is a probability"),
-    (lambda: nn.GRU(3, 4, proj_size=2), ValueError, "proj_size=2 is an option of LSTM alone"),
+    (lambda: nn.GRU(3, 4, proj_size=2), TypeError, r"GRU.__init__\(\) got an unexpected .* 'proj_size'"),  # type: ignore[call-arg]
+    *[
+        (lambda kind=kind: kind(3), TypeError, rf"^{kind.__name__}.__init__\(\) missing .* 'hidden_size'")
+        for kind in (nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell)
+    ],
     (lambda: nn.RNN(3, 4, nonlinearity="gelu"), ValueError, '"tanh" or "relu"'),
     (lambda: nn.RNNCell(3, 4, nonlinearity="gelu"), ValueError, '"tanh" or "relu"'),
 ]
@@ -219,6 +224,13 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 def test_a_wrong_call_says_what_was_wrong(call: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_the_options_are_pytorchs_in_its_order_and_then_the_type() -> None:
+    options = ["input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional"]
+    for kind, more in ((nn.GRU, []), (nn.LSTM, ["proj_size"])):
+        assert [*inspect.signature(kind).parameters] == [*options, *more, "dtype", "device"]
+    assert [*inspect.signature(nn.RNN).parameters] == [*options[:3], "nonlinearity", *options[3:], "dtype", "device"]
 
 
 def test_dropout_of_a_single_layer_is_warned_of() -> None:

@@ -11,6 +11,7 @@ import pytest
 import minitorch as mt
 from minitorch import nn, optim
 from minitorch.errors import TracingError
+from minitorch.optim.group import ParamGroup
 
 OPTIMISERS = {
     "SGD": lambda ps, **o: optim.SGD(ps, **{"lr": 0.1, **o}),
@@ -258,6 +259,51 @@ def test_momentum_can_be_switched_on_later():
         eager_step(ps, optimizer)
         eager_step(whole, other)
     same(values(ps), values(whole))
+
+
+WRITES: dict[str, list[Any]] = {
+    "lr": [0.3, 0.0, 2, np.float64(0.2), np.array(0.2), mt.tensor(0.2), None, "", [], "0.1", np.ones(2)],
+    "momentum": [0.5, 0.0, np.float32(0.0), mt.tensor(0.0), None, "", [], (), np.zeros(2)],
+    "weight_decay": [0.5, 0, np.array(0.0), None, "", {}],
+    "betas": [(0.5, 0.9), [0.0, 0.9], np.array([0.5, 0.9]), (0.5, None), (0.5,), (0.5, np.ones(2)), None, 0.5],
+    "maximize": [True, 1, ()],
+    "amsgrad": [True, 1],
+}
+
+
+@pytest.mark.parametrize("name", ["SGD", "momentum", "nesterov", "Adam", "amsgrad", "AdamW"])
+def test_after_any_write_a_step_is_that_of_an_optimiser_of_the_values_shown(name):
+    for key, value in [(key, value) for key, given in WRITES.items() for value in given]:
+        ps, whole = start(), start()
+        optimizer = OPTIMISERS[name](ps)
+        group = optimizer.param_groups[0]
+        before = dict(group)
+        if key not in group:
+            continue
+        try:
+            group[key] = value
+        except (TypeError, ValueError):
+            assert dict(group) == before, "a value that is refused changes nothing"
+        other = OPTIMISERS[name](whole)
+        other.param_groups[0] = ParamGroup({**group, "params": whole})
+        for _ in range(3):
+            eager_step(ps, optimizer)
+            eager_step(whole, other)
+        same(values(ps), values(whole))
+
+
+def test_a_group_keeps_anything_and_is_read_from_what_was_pickled_before():
+    optimizer = optim.SGD(start(), lr=0.1, momentum=0.9)
+    group = optimizer.param_groups[0]
+    for value in (np.zeros(3), None, "text"):
+        group["tag"] = value
+        assert group["tag"] is value
+        del group["tag"]
+        group["tag"] = None
+        group["tag"] = value
+        del group["tag"]
+    kept = {"_values", "_zero", "_baked", "slots"}  # what is in pickles: renaming one needs a `__setstate__`
+    assert set(vars(group)) == kept
 
 
 def test_hyperparameters_can_be_set_while_a_graph_is_defined():

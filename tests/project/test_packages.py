@@ -8,7 +8,10 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -35,6 +38,42 @@ def test_a_class_has_one_identity_whichever_name_it_is_imported_by() -> None:
     from minitorch.sharding import Mesh
 
     assert pickle.loads(pickle.dumps(Mesh)) is Mesh is mt.sharding.Mesh
+
+
+def test_a_name_is_one_object_in_all_threads_and_after_a_patch(monkeypatch: pytest.MonkeyPatch) -> None:
+    home, both = ModuleType("home"), threading.Barrier(2)
+    monkeypatch.setitem(sys.modules, "home", home)
+
+    def made(name: str, value: object) -> list[object]:
+        both.wait(60)  # both threads have found nothing, and make one each
+        return [name, value]
+
+    found, _ = packages.names_from("home", {"pi": "math"}, made)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(found, ["pi", "pi"])
+    assert first is second is vars(home)["pi"]
+    del vars(home)["pi"]  # as the end of a patch does
+    assert found("pi") is first is vars(home)["pi"]
+
+
+_PATCHED = """
+import weakref
+import minitorch as mt
+F = mt.nn.functional
+for name in F.__all__:
+    setattr(F, name, lambda *inputs: 1 / 0)
+fakes = [weakref.ref(getattr(F, name)) for name in F.__all__]
+for name in mt.nn.__all__:
+    getattr(mt.nn, name)
+for name in F.__all__:
+    delattr(F, name)
+assert not [each for each in fakes if each()], "something has kept a function that was there for a while"
+assert mt.nn.GELU.function is F.gelu and round(mt.nn.GELU()(mt.ones(1)).item(), 4) == 0.8413
+"""
+
+
+def test_modules_first_loaded_under_a_patch_of_functions_do_not_keep_it() -> None:
+    subprocess.run([sys.executable, "-c", _PATCHED], check=True, cwd=ROOT)
 
 
 def test_the_engine_works_without_them(tmp_path: Path) -> None:
