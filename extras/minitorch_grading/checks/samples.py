@@ -106,6 +106,27 @@ def _sometimes_constant(random: Random, node: Node, chance: float) -> Node:
 MOST_TRIES = 300
 
 
+def shrink(graph: Graph, is_wrong: Callable[[Graph], bool]) -> Graph:
+    """The smallest graph that is reached by leaving out, as long as it is still wrong.
+
+    Args:
+        graph: one that is wrong.
+        is_wrong: whether a graph is.
+
+    Example:
+        >>> big = random_graph(Random(0), 12)
+        >>> print(shrink(big, lambda graph: graph.count()["sub"] > 0))
+        graph(x: f32[2,3]):
+          %0 = sub(x, x) : f32[2,3]
+          return %0
+    """
+    dialogue, found = shrinking(graph), None
+    while (smaller := next_of(dialogue, found)) is not None:
+        if found := is_wrong(smaller):
+            graph = smaller
+    return graph
+
+
 def next_of(dialogue: Generator[Graph, bool | None, None], found: bool | None) -> Graph | None:
     """The next graph of a dialogue, told whether the last one was wrong; None at its end."""
     try:
@@ -115,7 +136,7 @@ def next_of(dialogue: Generator[Graph, bool | None, None], found: bool | None) -
 
 
 def shrinking(graph: Graph) -> Generator[Graph, bool | None, None]:
-    """A dialogue that gives smaller and smaller graphs, and is told of each whether it is wrong."""
+    """`shrink` as a dialogue: it gives smaller and smaller graphs, and is told of each whether that is wrong."""
     tries = MOST_TRIES
     improved = True
     while improved:
