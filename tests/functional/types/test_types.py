@@ -16,7 +16,7 @@ WIDER = {
     *("ceil", "fix", "floor", "round", "trunc", "median", "argmax", "argmin", "topk", "trace"),  # of bools
     *("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner", "tensordot", "einsum"),
     *("addmm", "addmv", "baddbmm", "addbmm"),
-    *("F.linear", "F.conv1d", "F.conv2d", "F.conv3d", "F.max_pool1d", "F.max_pool2d", "F.relu"),
+    *("F.linear", "F.conv1d", "F.conv2d", "F.conv3d", "F.max_pool1d", "F.max_pool2d", "F.relu", "relu"),
     *("searchsorted", "bucketize", "randint_like"),
     *("hypot", "logaddexp", "lerp", "F.gelu", "F.hardsigmoid", "F.hardswish", "F.silu", "F.smooth_l1_loss", "F.kl_div"),
     *("F.binary_cross_entropy", "F.binary_cross_entropy_with_logits", "F.one_hot"),  # of integers
