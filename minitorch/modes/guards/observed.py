@@ -16,7 +16,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import lru_cache, partial
 from types import (
     CodeType,
     FrameType,
@@ -388,9 +388,15 @@ class Observed:
         return list(changed)
 
 
+@lru_cache(256)
+def _same(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return equal names as one object: watches are compared by identity first."""
+    return names
+
+
 def _names_in(space: dict[str, Any], key: str, default: object) -> tuple[str, ...]:
     """Return the attributes of an object, for code that asks for names that it does not contain."""
-    return tuple(name for name in space if not name.startswith("_"))
+    return _same(tuple([name for name in space if not name.startswith("_")]))
 
 
 def _is_made_here(variables: dict[str, Any]) -> bool:
