@@ -20,6 +20,7 @@ from benchmarks.run import ROOT, Entry, Results, reference
 from minitorch.compiler.codegen.host import executable_targets
 from minitorch.compiler.scheduling.contractions.gemm import recognise
 from tests.grading import classes
+from tests.support.records import read, write
 
 HERE = [row.name for row in TABLE if row.package != "torch" and row.installed()]
 
@@ -47,15 +48,33 @@ def test_a_case_makes_the_same_small_inputs_again_and_moves_bytes(case):
     assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in expected)
 
 
+def ledger_of(case):
+    """What minitorch would run for a case of its full size; nothing is computed."""
+    library = Minitorch()
+    inputs = [library.array(np.zeros_like(each)) for each in case.make_inputs()]
+    return mt.jit(lambda *arrays: case.program(library, *arrays)).ledger(*inputs)
+
+
+def counts(case):
+    """Kernels, and the bytes that they read and write."""
+    kernels = ledger_of(case).for_target("avx2").kernels
+    return [len(kernels), sum(kernel.bytes_read + kernel.bytes_written for kernel in kernels)]
+
+
+WHOLE = [case for case in CASES if not case.stateful]
 PRODUCTS = [case for case in CASES if case.group in ("contractions", "convolutions", "attention")]
 
 
-@pytest.mark.parametrize("case", [case for case in PRODUCTS if "4096" not in case.name], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", WHOLE, ids=lambda case: case.name)
+def test_a_case_of_full_size_has_as_many_kernels_and_bytes_as_are_recorded(case):
+    """The record is written by `python -m tests.benchmarks.test_benchmarks`."""
+    assert counts(case) == read("kernels")[case.name]
+
+
+@pytest.mark.parametrize("case", PRODUCTS, ids=lambda case: case.name)
 def test_products_are_computed_in_tiles_on_every_target(case):
     """A nest that is a contraction has the schedule of one, and so have its relatives in functions of all sizes."""
-    library = Minitorch()
-    inputs = [library.array(np.zeros_like(each)) for each in case.make_inputs()]
-    ledger = mt.jit(lambda *arrays: case.program(library, *arrays)).ledger(*inputs)
+    ledger = ledger_of(case)
     for target in ("sse2", "avx2", "avx512"):
         for kernel in ledger.for_target(target).kernels:
             nests = zip(kernel.loops.nests, kernel.schedule.nests, strict=True) if kernel.loops else ()
@@ -429,3 +448,7 @@ def test_the_command_grades_a_class_and_grades_it_again(capsys, monkeypatch):
     (said,) = [line for line in table.splitlines() if line.startswith("Of the time of a rerun: ")]
     shares = [int(number) for number in re.findall(r"(-?\d+)%", said)]
     assert len(shares) == len(grading.PARTS) + 1 and min(shares) >= 0 and 95 < sum(shares) < 105
+
+
+if __name__ == "__main__":
+    write("kernels", {case.name: counts(case) for case in WHOLE})

@@ -180,7 +180,8 @@ class _Kernels:
             read = self.reads[root].setdefault(node, _Read())
             read.distinct = min(node.spec.size, read.distinct + distinct)
             read.bytes = read.distinct * node.dtype.itemsize
-            elements, points = _packed(root, at) if root.primitive.kind == "contraction" else (times, times)
+            is_packed = root.primitive.kind == "contraction"
+            elements, points = _packed(root, at) if is_packed else (min(times, extent_of(_variables(at))), times)
             read.elements += elements or distinct
             read.points += points or distinct
             self.readers.setdefault(node, {})[root] = None
@@ -363,9 +364,13 @@ def _elements(node: Node, at: At) -> int:
     return math.prod(lengths)
 
 
+def _variables(at: At) -> frozenset[Variable]:
+    return frozenset[Variable]().union(*(index.variables for index in at))
+
+
 def _packed(contraction: Node, at: At) -> tuple[int, int]:
     """Return the `elements` and `points` of `_Read` for elements at some indices in a contraction's space."""
-    own = frozenset[Variable]().union(*(index.variables for index in at))
+    own = _variables(at)
     labels = {label for label, index in enumerate(variables(space_of(contraction))) if index.variables & own}
     times, points = min(
         (times, operand.spec.size * times)
