@@ -303,9 +303,11 @@ class Observed:
             for label, item in items_of(value) if len(value) <= kinds.MOST_ITEMS else ():
                 self._escape(item, f"{name}{label}")
         elif isinstance(value, FunctionType) and not is_users_file(value.__code__.co_filename):
-            kept = (How.PARTS,) if is_own(value.__module__) else (How.PARTS, How.ITEMS)
             for variable, cell in variables_of(value):  # a decorator: the user's function is in it
-                if kind_of(cell.cell_contents) in kept:
+                kind = kind_of(cell.cell_contents)
+                if is_own(value.__module__):  # whose variables stay as they are
+                    self._escape(cell.cell_contents if kind is How.PARTS else MISSING, variable)
+                elif kind in (How.PARTS, How.ITEMS):
                     self._escape(self._watch(variable, getattr, cell, "cell_contents"), variable)
         elif how is How.ELEMENTS:
             for item in value.flat if getattr(value, "dtype", None) == np.dtype(object) else ():

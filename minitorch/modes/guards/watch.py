@@ -145,9 +145,10 @@ class Watches(list[Watch]):
         self._seen = reads, iterated, list(map(len, iterated)), list(chain.from_iterable(iterated)), taken.elements
 
 
-def _holds(containers: Sequence[Any], lengths: Sequence[int], items: Iterable[Any]) -> bool:
+def _holds(containers: Sequence[Any], lengths: Sequence[int], items: Sequence[Any]) -> bool:
     """Return whether the containers hold these very items."""
-    return list(map(len, containers)) == lengths and all(map(is_, chain.from_iterable(containers), items))
+    same = list(map(len, containers)) == lengths
+    return same and (not items or all(map(is_, chain.from_iterable(containers), items)))
 
 
 def warn_of_change(name: str, watched: Watch) -> None:

@@ -75,6 +75,8 @@ class Traced:
         leaves = self._outcome.leaves
         is_one = self._outcome.result is LEAF and len(leaves) == 1 and type(leaves[0]) is Output
         self._returns_one = is_one and not (self._assigns or self._outcome.changed)
+        is_plain = self.has_results_alone and not (self._gradients or program.takes_devices)
+        self._is_function = self._returns_one and is_plain
         self._seen: list[Any] = []  # the arrays of the captured tensors at the last check
         self._seen_there: list[ref[Any]] = []  # the same on a device, where a step takes the memory of old values
         self._may_overwrite = False  # whether targets may be overwritten while the graph runs
@@ -255,6 +257,8 @@ class Traced:
         """
         if self.before is not None and execute is None:
             execute = self.before(tensors)
+        if self._is_function and execute is None:
+            return Tensor(self.program.run([*map(_value_of, tensors), *map(_value_of, self._outside)], False)[0])
         effects = self._effects
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
