@@ -197,15 +197,21 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
     where = []
     for operand, length in zip(indices, x.shape, strict=False):
         place = lowering.element(operand, at[:count], inside)
-        if not isinstance(place, Load):  # a load gives 0 where it is masked
-            place = chosen(inside, place, literal(operand.dtype, 0))
-        where.append(looked(place, length))
+        if isinstance(place, Position) and place.index.bounds[0] >= 0 and place.index.bounds[1] < length:
+            where.append(place.index)  # as after a check
+        else:
+            where.append(_looked(place, length, inside))
     value = lowering.element(x, (*where, *at[count:]), inside)
     used = {atom for part in value.all_parts for atom in looked_up(part)}
     for index, length in zip(where, x.shape, strict=False):
         if not used.issuperset(atom for atom, _ in index.terms):
             value = _checked(value, index, length)
     return value
+
+
+def _looked(place: Expression, length: int, inside: Inside) -> Index:
+    """Return a value as an index; 0 where it is masked, as a load is."""
+    return looked(place if isinstance(place, Load) else chosen(inside, place, literal(place.dtype, 0)), length)
 
 
 def _checked(value: Expression, index: Index, length: int) -> Expression:
@@ -217,9 +223,16 @@ def _checked(value: Expression, index: Index, length: int) -> Expression:
 def _check(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     """Return the value, with an index that is out of range where the value is."""
     value, low, high = lowering.element(node.inputs[0], at, inside), node.params["low"], node.params["high"]
+    place: Expression
     least, most = _limits(node.dtype)
+    if (
+        low == 0 and high < most and not node.dtype.is_floating_point
+    ):  # an index, whose negative ones do not count from the end
+        end, is_negative = literal(node.dtype, high + 1), Apply(bool_, "less", (value, literal(node.dtype, 0)))
+        place = Apply(node.dtype, "where", (is_negative, end, value)) if low > least else value
+        return Position(node.dtype, _looked(place, high + 1, inside))
     there, missing = (literal(int64, place) for place in (0, 1))
-    place: Expression = there
+    place = there
     for is_needed, end, one, other in ((low > least, low, None, value), (high < most, high, value, None)):
         if is_needed:
             bound = literal(node.dtype, end)
