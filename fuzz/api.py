@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any
 
 import minitorch as mt
-from minitorch.functional import generator, public_names, random
+from minitorch.functional import public_names
+from minitorch.functional.creation import generator, random
 from minitorch.nn import functional as nn_functional
 
 LEFT_OUT: dict[str, frozenset[str]] = {

@@ -62,171 +62,171 @@ from .dtypes import int64 as long
 from .dtypes import promote_types as promote_types
 from .dtypes import uint8 as uint8
 from .dtypes import uint32 as uint32
-from .functional.arithmetic import add as add
-from .functional.arithmetic import div as div
-from .functional.arithmetic import div as divide
-from .functional.arithmetic import div as true_divide
-from .functional.arithmetic import floor_divide as floor_divide
-from .functional.arithmetic import fmod as fmod
-from .functional.arithmetic import mul as mul
-from .functional.arithmetic import mul as multiply
-from .functional.arithmetic import pow as pow
-from .functional.arithmetic import remainder as remainder
-from .functional.arithmetic import sub as sub
-from .functional.arithmetic import sub as subtract
-from .functional.arranging import cat as cat
-from .functional.arranging import cat as concat
-from .functional.arranging import cat as concatenate
-from .functional.arranging import diag as diag
-from .functional.arranging import diag_embed as diag_embed
-from .functional.arranging import flip as flip
-from .functional.arranging import hstack as hstack
-from .functional.arranging import meshgrid as meshgrid
-from .functional.arranging import pad as pad
-from .functional.arranging import repeat_interleave as repeat_interleave
-from .functional.arranging import roll as roll
-from .functional.arranging import stack as stack
-from .functional.arranging import tile as tile
-from .functional.arranging import vstack as row_stack
-from .functional.arranging import vstack as vstack
-from .functional.casting import can_cast as can_cast
-from .functional.casting import clone as clone
-from .functional.casting import finfo as finfo
-from .functional.casting import get_default_dtype as get_default_dtype
-from .functional.casting import iinfo as iinfo
-from .functional.casting import is_floating_point as is_floating_point
-from .functional.casting import is_tensor as is_tensor
-from .functional.casting import numel as numel
 from .functional.checkpoint import checkpoint as checkpoint
-from .functional.comparison import allclose as allclose
-from .functional.comparison import bitwise_not as bitwise_not
-from .functional.comparison import equal as equal
-from .functional.comparison import isclose as isclose
-from .functional.comparison import isfinite as isfinite
-from .functional.comparison import isinf as isinf
-from .functional.comparison import isnan as isnan
-from .functional.comparison import logical_not as logical_not
-from .functional.compound import addcdiv as addcdiv
-from .functional.compound import addcmul as addcmul
-from .functional.compound import atan2 as arctan2
-from .functional.compound import atan2 as atan2
-from .functional.compound import copysign as copysign
-from .functional.compound import hypot as hypot
-from .functional.compound import lerp as lerp
-from .functional.compound import logaddexp as logaddexp
-from .functional.compound import xlogy as xlogy
-from .functional.contraction import einsum as einsum
 from .functional.conversion import from_dlpack as from_dlpack
-from .functional.data import as_tensor as as_tensor
-from .functional.data import from_numpy as from_numpy
-from .functional.elementwise import logit as logit
-from .functional.elementwise import nan_to_num as nan_to_num
-from .functional.elementwise import positive as positive
-from .functional.elementwise import round as round
-from .functional.extremes import amax as amax
-from .functional.extremes import amin as amin
-from .functional.extremes import aminmax as aminmax
-from .functional.extremes import argmax as argmax
-from .functional.extremes import argmin as argmin
-from .functional.extremes import max as max
-from .functional.extremes import min as min
-from .functional.gathering import argwhere as argwhere
-from .functional.gathering import gather as gather
-from .functional.gathering import index_add as index_add
-from .functional.gathering import index_copy as index_copy
-from .functional.gathering import index_fill as index_fill
-from .functional.gathering import index_select as index_select
-from .functional.gathering import masked_fill as masked_fill
-from .functional.gathering import masked_select as masked_select
-from .functional.gathering import nonzero as nonzero
-from .functional.gathering import scatter as scatter
-from .functional.gathering import scatter_add as scatter_add
-from .functional.gathering import take as take
-from .functional.gathering import take_along_dim as take_along_dim
-from .functional.generator import Generator as Generator
-from .functional.generator import initial_seed as initial_seed
-from .functional.generator import manual_seed as manual_seed
-from .functional.generator import seed as seed
-from .functional.linalg import addbmm as addbmm
-from .functional.linalg import addmm as addmm
-from .functional.linalg import addmv as addmv
-from .functional.linalg import addr as addr
-from .functional.linalg import baddbmm as baddbmm
-from .functional.linalg import bmm as bmm
-from .functional.linalg import cross as cross
-from .functional.linalg import dot as dot
-from .functional.linalg import inner as inner
-from .functional.linalg import kron as kron
-from .functional.linalg import matmul as matmul
-from .functional.linalg import mm as mm
-from .functional.linalg import mv as mv
-from .functional.linalg import outer as ger
-from .functional.linalg import outer as outer
-from .functional.linalg import tensordot as tensordot
-from .functional.linalg import trace as trace
-from .functional.linalg import vdot as vdot
+from .functional.creation.data import as_tensor as as_tensor
+from .functional.creation.data import from_numpy as from_numpy
+from .functional.creation.generator import Generator as Generator
+from .functional.creation.generator import initial_seed as initial_seed
+from .functional.creation.generator import manual_seed as manual_seed
+from .functional.creation.generator import seed as seed
+from .functional.creation.random import bernoulli as bernoulli
+from .functional.movement.arranging import cat as cat
+from .functional.movement.arranging import cat as concat
+from .functional.movement.arranging import cat as concatenate
+from .functional.movement.arranging import diag as diag
+from .functional.movement.arranging import diag_embed as diag_embed
+from .functional.movement.arranging import flip as flip
+from .functional.movement.arranging import hstack as hstack
+from .functional.movement.arranging import meshgrid as meshgrid
+from .functional.movement.arranging import pad as pad
+from .functional.movement.arranging import repeat_interleave as repeat_interleave
+from .functional.movement.arranging import roll as roll
+from .functional.movement.arranging import stack as stack
+from .functional.movement.arranging import tile as tile
+from .functional.movement.arranging import vstack as row_stack
+from .functional.movement.arranging import vstack as vstack
+from .functional.movement.gathering import argwhere as argwhere
+from .functional.movement.gathering import gather as gather
+from .functional.movement.gathering import index_add as index_add
+from .functional.movement.gathering import index_copy as index_copy
+from .functional.movement.gathering import index_fill as index_fill
+from .functional.movement.gathering import index_select as index_select
+from .functional.movement.gathering import masked_fill as masked_fill
+from .functional.movement.gathering import masked_select as masked_select
+from .functional.movement.gathering import nonzero as nonzero
+from .functional.movement.gathering import scatter as scatter
+from .functional.movement.gathering import scatter_add as scatter_add
+from .functional.movement.gathering import take as take
+from .functional.movement.gathering import take_along_dim as take_along_dim
+from .functional.movement.parts import chunk as chunk
+from .functional.movement.parts import diagonal as diagonal
+from .functional.movement.parts import narrow as narrow
+from .functional.movement.parts import select as select
+from .functional.movement.parts import split as split
+from .functional.movement.parts import tensor_split as tensor_split
+from .functional.movement.parts import unbind as unbind
+from .functional.movement.selection import clamp as clamp
+from .functional.movement.selection import clamp as clip
+from .functional.movement.selection import clamp_max as clamp_max
+from .functional.movement.selection import clamp_min as clamp_min
+from .functional.movement.selection import fmax as fmax
+from .functional.movement.selection import fmin as fmin
+from .functional.movement.selection import maximum as maximum
+from .functional.movement.selection import minimum as minimum
+from .functional.movement.selection import relu as relu
+from .functional.movement.selection import where as where
+from .functional.movement.shaping import broadcast_shapes as broadcast_shapes
+from .functional.movement.shaping import broadcast_tensors as broadcast_tensors
+from .functional.movement.shaping import broadcast_to as broadcast_to
+from .functional.movement.shaping import flatten as flatten
+from .functional.movement.shaping import movedim as moveaxis
+from .functional.movement.shaping import movedim as movedim
+from .functional.movement.shaping import permute as permute
+from .functional.movement.shaping import ravel as ravel
+from .functional.movement.shaping import reshape as reshape
+from .functional.movement.shaping import squeeze as squeeze
+from .functional.movement.shaping import swapaxes as swapaxes
+from .functional.movement.shaping import t as t
+from .functional.movement.shaping import transpose as swapdims
+from .functional.movement.shaping import transpose as transpose
+from .functional.movement.shaping import unflatten as unflatten
+from .functional.movement.shaping import unsqueeze as unsqueeze
 from .functional.operands import Number, Operand
 from .functional.operands import result_type as result_type
-from .functional.ordering import argsort as argsort
-from .functional.ordering import bucketize as bucketize
-from .functional.ordering import median as median
-from .functional.ordering import msort as msort
-from .functional.ordering import searchsorted as searchsorted
-from .functional.ordering import sort as sort
-from .functional.ordering import topk as topk
-from .functional.ordering import unique as unique
-from .functional.parts import chunk as chunk
-from .functional.parts import diagonal as diagonal
-from .functional.parts import narrow as narrow
-from .functional.parts import select as select
-from .functional.parts import split as split
-from .functional.parts import tensor_split as tensor_split
-from .functional.parts import unbind as unbind
-from .functional.random import bernoulli as bernoulli
-from .functional.reductions import all as all
-from .functional.reductions import any as any
-from .functional.reductions import count_nonzero as count_nonzero
-from .functional.reductions import cumprod as cumprod
-from .functional.reductions import cumsum as cumsum
-from .functional.reductions import log_softmax as log_softmax
-from .functional.reductions import logsumexp as logsumexp
-from .functional.reductions import nansum as nansum
-from .functional.reductions import norm as norm
-from .functional.reductions import prod as prod
-from .functional.reductions import softmax as softmax
-from .functional.reductions import sum as sum
-from .functional.selection import clamp as clamp
-from .functional.selection import clamp as clip
-from .functional.selection import clamp_max as clamp_max
-from .functional.selection import clamp_min as clamp_min
-from .functional.selection import fmax as fmax
-from .functional.selection import fmin as fmin
-from .functional.selection import maximum as maximum
-from .functional.selection import minimum as minimum
-from .functional.selection import relu as relu
-from .functional.selection import where as where
-from .functional.shaping import broadcast_shapes as broadcast_shapes
-from .functional.shaping import broadcast_tensors as broadcast_tensors
-from .functional.shaping import broadcast_to as broadcast_to
-from .functional.shaping import flatten as flatten
-from .functional.shaping import movedim as moveaxis
-from .functional.shaping import movedim as movedim
-from .functional.shaping import permute as permute
-from .functional.shaping import ravel as ravel
-from .functional.shaping import reshape as reshape
-from .functional.shaping import squeeze as squeeze
-from .functional.shaping import swapaxes as swapaxes
-from .functional.shaping import t as t
-from .functional.shaping import transpose as swapdims
-from .functional.shaping import transpose as transpose
-from .functional.shaping import unflatten as unflatten
-from .functional.shaping import unsqueeze as unsqueeze
-from .functional.statistics import mean as mean
-from .functional.statistics import nanmean as nanmean
-from .functional.statistics import std as std
-from .functional.statistics import std_mean as std_mean
-from .functional.statistics import var as var
-from .functional.statistics import var_mean as var_mean
+from .functional.pointwise.arithmetic import add as add
+from .functional.pointwise.arithmetic import div as div
+from .functional.pointwise.arithmetic import div as divide
+from .functional.pointwise.arithmetic import div as true_divide
+from .functional.pointwise.arithmetic import floor_divide as floor_divide
+from .functional.pointwise.arithmetic import fmod as fmod
+from .functional.pointwise.arithmetic import mul as mul
+from .functional.pointwise.arithmetic import mul as multiply
+from .functional.pointwise.arithmetic import pow as pow
+from .functional.pointwise.arithmetic import remainder as remainder
+from .functional.pointwise.arithmetic import sub as sub
+from .functional.pointwise.arithmetic import sub as subtract
+from .functional.pointwise.casting import can_cast as can_cast
+from .functional.pointwise.casting import clone as clone
+from .functional.pointwise.casting import finfo as finfo
+from .functional.pointwise.casting import get_default_dtype as get_default_dtype
+from .functional.pointwise.casting import iinfo as iinfo
+from .functional.pointwise.casting import is_floating_point as is_floating_point
+from .functional.pointwise.casting import is_tensor as is_tensor
+from .functional.pointwise.casting import numel as numel
+from .functional.pointwise.comparison import allclose as allclose
+from .functional.pointwise.comparison import bitwise_not as bitwise_not
+from .functional.pointwise.comparison import equal as equal
+from .functional.pointwise.comparison import isclose as isclose
+from .functional.pointwise.comparison import isfinite as isfinite
+from .functional.pointwise.comparison import isinf as isinf
+from .functional.pointwise.comparison import isnan as isnan
+from .functional.pointwise.comparison import logical_not as logical_not
+from .functional.pointwise.compound import addcdiv as addcdiv
+from .functional.pointwise.compound import addcmul as addcmul
+from .functional.pointwise.compound import atan2 as arctan2
+from .functional.pointwise.compound import atan2 as atan2
+from .functional.pointwise.compound import copysign as copysign
+from .functional.pointwise.compound import hypot as hypot
+from .functional.pointwise.compound import lerp as lerp
+from .functional.pointwise.compound import logaddexp as logaddexp
+from .functional.pointwise.compound import xlogy as xlogy
+from .functional.pointwise.elementwise import logit as logit
+from .functional.pointwise.elementwise import nan_to_num as nan_to_num
+from .functional.pointwise.elementwise import positive as positive
+from .functional.pointwise.elementwise import round as round
+from .functional.reducing.contraction import einsum as einsum
+from .functional.reducing.extremes import amax as amax
+from .functional.reducing.extremes import amin as amin
+from .functional.reducing.extremes import aminmax as aminmax
+from .functional.reducing.extremes import argmax as argmax
+from .functional.reducing.extremes import argmin as argmin
+from .functional.reducing.extremes import max as max
+from .functional.reducing.extremes import min as min
+from .functional.reducing.linalg import addbmm as addbmm
+from .functional.reducing.linalg import addmm as addmm
+from .functional.reducing.linalg import addmv as addmv
+from .functional.reducing.linalg import addr as addr
+from .functional.reducing.linalg import baddbmm as baddbmm
+from .functional.reducing.linalg import bmm as bmm
+from .functional.reducing.linalg import cross as cross
+from .functional.reducing.linalg import dot as dot
+from .functional.reducing.linalg import inner as inner
+from .functional.reducing.linalg import kron as kron
+from .functional.reducing.linalg import matmul as matmul
+from .functional.reducing.linalg import mm as mm
+from .functional.reducing.linalg import mv as mv
+from .functional.reducing.linalg import outer as ger
+from .functional.reducing.linalg import outer as outer
+from .functional.reducing.linalg import tensordot as tensordot
+from .functional.reducing.linalg import trace as trace
+from .functional.reducing.linalg import vdot as vdot
+from .functional.reducing.ordering import argsort as argsort
+from .functional.reducing.ordering import bucketize as bucketize
+from .functional.reducing.ordering import median as median
+from .functional.reducing.ordering import msort as msort
+from .functional.reducing.ordering import searchsorted as searchsorted
+from .functional.reducing.ordering import sort as sort
+from .functional.reducing.ordering import topk as topk
+from .functional.reducing.ordering import unique as unique
+from .functional.reducing.reductions import all as all
+from .functional.reducing.reductions import any as any
+from .functional.reducing.reductions import count_nonzero as count_nonzero
+from .functional.reducing.reductions import cumprod as cumprod
+from .functional.reducing.reductions import cumsum as cumsum
+from .functional.reducing.reductions import log_softmax as log_softmax
+from .functional.reducing.reductions import logsumexp as logsumexp
+from .functional.reducing.reductions import nansum as nansum
+from .functional.reducing.reductions import norm as norm
+from .functional.reducing.reductions import prod as prod
+from .functional.reducing.reductions import softmax as softmax
+from .functional.reducing.reductions import sum as sum
+from .functional.reducing.statistics import mean as mean
+from .functional.reducing.statistics import nanmean as nanmean
+from .functional.reducing.statistics import std as std
+from .functional.reducing.statistics import std_mean as std_mean
+from .functional.reducing.statistics import var as var
+from .functional.reducing.statistics import var_mean as var_mean
 from .interpreters.state import is_grad_enabled as is_grad_enabled
 from .modes.ways_in.definition import Graph as Graph
 from .modes.ways_in.definition import Operation as Operation
@@ -242,75 +242,6 @@ e: builtins.float
 inf: builtins.float
 nan: builtins.float
 pi: builtins.float
-
-def fliplr(input: Tensor) -> Tensor:
-    """Return the columns in reverse order."""
-
-def flipud(input: Tensor) -> Tensor:
-    """Return the rows in reverse order."""
-
-def tril(input: Tensor, diagonal: builtins.int = 0) -> Tensor:
-    """Return the matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
-
-def triu(input: Tensor, diagonal: builtins.int = 0) -> Tensor:
-    """Return the matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
-
-def bitwise_and(input: Operand, other: Operand) -> Tensor:
-    """Return the bits that both operands have, element by element."""
-
-def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
-    """Return the first times 2 to the power of the second, element by element."""
-
-def bitwise_or(input: Operand, other: Operand) -> Tensor:
-    """Return the bits that one of the operands has, element by element."""
-
-def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
-    """Return the first divided by 2 to the power of the second, rounded down, element by element."""
-
-def bitwise_xor(input: Operand, other: Operand) -> Tensor:
-    """Return the bits that only one of them has, element by element."""
-
-def eq(input: Operand, other: Operand) -> Tensor:
-    """Return whether the operands are equal; NaN equals nothing, element by element."""
-
-def ge(input: Operand, other: Operand) -> Tensor:
-    """Return whether the first is not smaller, element by element."""
-
-def greater(input: Operand, other: Operand) -> Tensor:
-    """Return whether the first is larger, element by element."""
-
-def greater_equal(input: Operand, other: Operand) -> Tensor:
-    """Return whether the first is not smaller, element by element."""
-
-def gt(input: Operand, other: Operand) -> Tensor:
-    """Return whether the first is larger, element by element."""
-
-def le(input: Operand, other: Operand) -> Tensor:
-    """Return whether the first is not larger, element by element."""
-
-def less(input: Operand, other: Operand) -> Tensor:
-    """Return whether the first is smaller, element by element."""
-
-def less_equal(input: Operand, other: Operand) -> Tensor:
-    """Return whether the first is not larger, element by element."""
-
-def logical_and(input: Operand, other: Operand) -> Tensor:
-    """Return whether both are other than 0, element by element."""
-
-def logical_or(input: Operand, other: Operand) -> Tensor:
-    """Return whether one is other than 0, element by element."""
-
-def logical_xor(input: Operand, other: Operand) -> Tensor:
-    """Return whether only one is other than 0, element by element."""
-
-def lt(input: Operand, other: Operand) -> Tensor:
-    """Return whether the first is smaller, element by element."""
-
-def ne(input: Operand, other: Operand) -> Tensor:
-    """Return whether they differ, element by element."""
-
-def not_equal(input: Operand, other: Operand) -> Tensor:
-    """Return whether they differ, element by element."""
 
 def arange(
     start: Any = None,
@@ -397,6 +328,172 @@ def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
     """Return a new tensor that holds a copy of data, without history."""
+
+default_generator: Generator
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Sequence[builtins.int] | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return normal random numbers with given mean and standard deviation, numbers or tensors; `dtype` is for numbers."""
+
+def rand(
+    *lengths: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return uniform random numbers in [0, 1)."""
+
+def rand_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return uniform random numbers in [0, 1), with the shape and type of another tensor."""
+
+def randint(
+    low: builtins.int = 0,
+    high: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return random integers from `low` (0 if left out) up to, but not including, `high`."""
+
+def randint_like(
+    input: Tensor,
+    low: builtins.int = 0,
+    high: builtins.int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return random integers in the shape and type of another tensor."""
+
+def randn(
+    *lengths: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return normal random numbers with mean 0 and variance 1."""
+
+def randn_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return normal random numbers, with the shape and type of another tensor."""
+
+def randperm(
+    n: builtins.int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return the integers from 0 to n-1 in a random order: the order that sorts random numbers."""
+
+def fliplr(input: Tensor) -> Tensor:
+    """Return the columns in reverse order."""
+
+def flipud(input: Tensor) -> Tensor:
+    """Return the rows in reverse order."""
+
+def tril(input: Tensor, diagonal: builtins.int = 0) -> Tensor:
+    """Return the matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
+
+def triu(input: Tensor, diagonal: builtins.int = 0) -> Tensor:
+    """Return the matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Add dimensions of length 1 up to 1; return a tuple for several tensors."""
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Add dimensions of length 1 up to 2; return a tuple for several tensors."""
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Add dimensions of length 1 up to 3; return a tuple for several tensors."""
+
+def bitwise_and(input: Operand, other: Operand) -> Tensor:
+    """Return the bits that both operands have, element by element."""
+
+def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
+    """Return the first times 2 to the power of the second, element by element."""
+
+def bitwise_or(input: Operand, other: Operand) -> Tensor:
+    """Return the bits that one of the operands has, element by element."""
+
+def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
+    """Return the first divided by 2 to the power of the second, rounded down, element by element."""
+
+def bitwise_xor(input: Operand, other: Operand) -> Tensor:
+    """Return the bits that only one of them has, element by element."""
+
+def eq(input: Operand, other: Operand) -> Tensor:
+    """Return whether the operands are equal; NaN equals nothing, element by element."""
+
+def ge(input: Operand, other: Operand) -> Tensor:
+    """Return whether the first is not smaller, element by element."""
+
+def greater(input: Operand, other: Operand) -> Tensor:
+    """Return whether the first is larger, element by element."""
+
+def greater_equal(input: Operand, other: Operand) -> Tensor:
+    """Return whether the first is not smaller, element by element."""
+
+def gt(input: Operand, other: Operand) -> Tensor:
+    """Return whether the first is larger, element by element."""
+
+def le(input: Operand, other: Operand) -> Tensor:
+    """Return whether the first is not larger, element by element."""
+
+def less(input: Operand, other: Operand) -> Tensor:
+    """Return whether the first is smaller, element by element."""
+
+def less_equal(input: Operand, other: Operand) -> Tensor:
+    """Return whether the first is not larger, element by element."""
+
+def logical_and(input: Operand, other: Operand) -> Tensor:
+    """Return whether both are other than 0, element by element."""
+
+def logical_or(input: Operand, other: Operand) -> Tensor:
+    """Return whether one is other than 0, element by element."""
+
+def logical_xor(input: Operand, other: Operand) -> Tensor:
+    """Return whether only one is other than 0, element by element."""
+
+def lt(input: Operand, other: Operand) -> Tensor:
+    """Return whether the first is smaller, element by element."""
+
+def ne(input: Operand, other: Operand) -> Tensor:
+    """Return whether they differ, element by element."""
+
+def not_equal(input: Operand, other: Operand) -> Tensor:
+    """Return whether they differ, element by element."""
 
 def abs(input: Tensor) -> Tensor:
     """Return the absolute value, for each element. The type stays."""
@@ -535,103 +632,6 @@ def tanh(input: Tensor) -> Tensor:
 
 def trunc(input: Tensor) -> Tensor:
     """Return x without its fraction, for each element. Integers stay as they are."""
-
-default_generator: Generator
-
-def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Sequence[builtins.int] | None = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: builtins.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return normal random numbers with given mean and standard deviation, numbers or tensors; `dtype` is for numbers."""
-
-def rand(
-    *lengths: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: builtins.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return uniform random numbers in [0, 1)."""
-
-def rand_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: builtins.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return uniform random numbers in [0, 1), with the shape and type of another tensor."""
-
-def randint(
-    low: builtins.int = 0,
-    high: Any = None,
-    size: Any = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: builtins.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return random integers from `low` (0 if left out) up to, but not including, `high`."""
-
-def randint_like(
-    input: Tensor,
-    low: builtins.int = 0,
-    high: builtins.int | None = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: builtins.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return random integers in the shape and type of another tensor."""
-
-def randn(
-    *lengths: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: builtins.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return normal random numbers with mean 0 and variance 1."""
-
-def randn_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: builtins.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return normal random numbers, with the shape and type of another tensor."""
-
-def randperm(
-    n: builtins.int,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: builtins.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Return the integers from 0 to n-1 in a random order: the order that sorts random numbers."""
-
-def atleast_1d(*tensors: Any) -> Any:
-    """Add dimensions of length 1 up to 1; return a tuple for several tensors."""
-
-def atleast_2d(*tensors: Any) -> Any:
-    """Add dimensions of length 1 up to 2; return a tuple for several tensors."""
-
-def atleast_3d(*tensors: Any) -> Any:
-    """Add dimensions of length 1 up to 3; return a tuple for several tensors."""
 
 __all__ = [
     "DType",

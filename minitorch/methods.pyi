@@ -10,10 +10,10 @@ import numpy as np
 from .autograd.gradients import HookHandle
 from .drawable import Drawable
 from .dtypes import DType
-from .functional.extremes import MinMax
-from .functional.generator import Generator
+from .functional.creation.generator import Generator
 from .functional.operands import Number, Operand
-from .functional.ordering import Ordered
+from .functional.reducing.extremes import MinMax
+from .functional.reducing.ordering import Ordered
 from .tensor import Tensor
 
 class TensorMethods(Drawable):

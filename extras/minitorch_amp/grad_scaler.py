@@ -29,14 +29,14 @@ from minitorch import primitives as P
 from minitorch.autograd import no_grad
 from minitorch.dtypes import float16, float32, float64, int32
 from minitorch.errors import TracingError
-from minitorch.functional.casting import clone
-from minitorch.functional.comparison import isfinite
-from minitorch.functional.data import tensor
+from minitorch.functional.creation.data import tensor
 from minitorch.functional.devices import on_cpu
 from minitorch.functional.inplace import assign
 from minitorch.functional.operands import to_dtype
 from minitorch.functional.options import real
-from minitorch.functional.reductions import all as all_of
+from minitorch.functional.pointwise.casting import clone
+from minitorch.functional.pointwise.comparison import isfinite
+from minitorch.functional.reducing.reductions import all as all_of
 from minitorch.interpreters import current_staging
 from minitorch.ir import Node
 from minitorch.nn.module import Stateful

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.functional.arranging import cat
-from minitorch.functional.creation import ones
-from minitorch.functional.data import from_numpy
+from minitorch.functional.creation.creation import ones
+from minitorch.functional.creation.data import from_numpy
+from minitorch.functional.movement.arranging import cat
 
 ROWS, COLUMNS, FEW = 2048, 1024, 64
 

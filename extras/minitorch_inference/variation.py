@@ -26,7 +26,7 @@ from minitorch import primitives as P
 from minitorch.graph.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.ir import POINTWISE, Node, Primitive, Shape
-from minitorch.passes.contract import labels_of
+from minitorch.passes.lowering.contract import labels_of
 
 Axes = frozenset[int]
 NONE: Axes = frozenset()

@@ -16,7 +16,7 @@ import numpy as np
 
 from minitorch.autograd import no_grad
 from minitorch.functional.conversion import numpy
-from minitorch.functional.data import tensor
+from minitorch.functional.creation.data import tensor
 from minitorch.tensor import Tensor
 
 from .common import newest_opset, package

@@ -2,7 +2,7 @@
 
 The operands are x [T, N, features]; for each direction the weights of input and hidden state, [gates * H, features] and
 [gates * H, H], and their biases, [gates * H] each; and at the end the first states, [directions, N, H] each, if they
-are given. Gates are in the order of `minitorch.nn.recurrence`.
+are given. Gates are in the order of `minitorch.nn.recurrent.recurrence`.
 
 A node has one result, so there are up to three nodes with the same operands: all hidden states
 [T, directions, N, H], and the last hidden and cell states, [directions, N, H]. ONNX has them as one node.

@@ -22,10 +22,10 @@ from minitorch import primitives as P
 from minitorch.autograd import Context, Function
 from minitorch.dtypes import DType, float32, int8, int32, uint8
 from minitorch.errors import DTypeError, QuantizationError
+from minitorch.functional.movement.selection import where
 from minitorch.functional.operands import operand
 from minitorch.functional.options import wrap_dim
-from minitorch.functional.quantised import bounds, clamped, dequantised, quantised, to_whole
-from minitorch.functional.selection import where
+from minitorch.functional.reducing.quantised import bounds, clamped, dequantised, quantised, to_whole
 from minitorch.interpreters import current_staging
 from minitorch.tensor import Tensor
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.errors import QuantizationError
-from minitorch.functional.data import tensor
+from minitorch.functional.creation.data import tensor
 from minitorch.nn.module import Module
 from minitorch.tensor import Tensor
 

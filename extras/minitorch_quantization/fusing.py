@@ -19,8 +19,8 @@ from typing import Any
 
 from minitorch.autograd import no_grad
 from minitorch.errors import QuantizationError
-from minitorch.functional.creation import zeros
-from minitorch.functional.elementwise import rsqrt
+from minitorch.functional.creation.creation import zeros
+from minitorch.functional.pointwise.elementwise import rsqrt
 from minitorch.nn.containers import Sequential
 from minitorch.nn.functions import Identity, ReLU
 from minitorch.nn.layers import Affine

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.functional.creation import zeros
+from minitorch.functional.creation.creation import zeros
 from minitorch.functional.inplace import assign
 from minitorch.functional.operands import from_array
 from minitorch.interpreters import concrete

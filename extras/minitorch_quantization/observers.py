@@ -15,12 +15,12 @@ from typing import Any, Self
 from minitorch.autograd import no_grad
 from minitorch.dtypes import DType, float32, uint8
 from minitorch.errors import QuantizationError
-from minitorch.functional.casting import numel
-from minitorch.functional.creation import full
-from minitorch.functional.extremes import amax, amin
+from minitorch.functional.creation.creation import full
 from minitorch.functional.inplace import assign
+from minitorch.functional.movement.selection import maximum, minimum, where
 from minitorch.functional.options import wrap_dim
-from minitorch.functional.selection import maximum, minimum, where
+from minitorch.functional.pointwise.casting import numel
+from minitorch.functional.reducing.extremes import amax, amin
 from minitorch.interpreters import current_staging
 from minitorch.nn.module import Module
 from minitorch.tensor import Tensor

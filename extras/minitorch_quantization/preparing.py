@@ -22,8 +22,8 @@ from minitorch.nn.functions import Identity
 from minitorch.nn.layers import Linear
 from minitorch.nn.module import Module
 from minitorch.nn.norms import BatchNorm1d, BatchNorm2d
-from minitorch.nn.recurrent import RNNBase
-from minitorch.nn.recurrent_cells import RNNCellBase
+from minitorch.nn.recurrent.cells import RNNCellBase
+from minitorch.nn.recurrent.networks import RNNBase
 
 from .arguments import batches_of, inputs_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from minitorch.dtypes import DType, float32, int8, int32, uint8
 from minitorch.errors import QuantizationError
-from minitorch.functional.comparison import isfinite
-from minitorch.functional.elementwise import round as rounded
-from minitorch.functional.selection import clamp, maximum, minimum
+from minitorch.functional.movement.selection import clamp, maximum, minimum
+from minitorch.functional.pointwise.comparison import isfinite
+from minitorch.functional.pointwise.elementwise import round as rounded
 from minitorch.interpreters import current_staging
 from minitorch.tensor import Tensor
 

@@ -3,11 +3,18 @@
 `minitorch.autograd.grad` is PyTorch's (of tensors), `minitorch.grad` is JAX's (of functions).
 """
 
+from typing import TYPE_CHECKING
+
+from ..packages import names_from
 from .function import Context, Function
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
-from .gradcheck import gradcheck
 from .gradients import backward, detach, grad, register_hook, retain_grad
 from .transforms import hessian, jacobian, value_and_grad, vjp
+
+if TYPE_CHECKING:
+    from .finite_differences import gradcheck
+else:
+    __getattr__, __dir__ = names_from(__name__, {"gradcheck": f"{__name__}.finite_differences"})
 
 __all__ = [
     "Context", "Function", "backward", "detach", "enable_grad", "grad", "gradcheck", "hessian", "jacobian",

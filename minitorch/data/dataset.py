@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..functional.data import as_tensor
-from ..functional.generator import Generator
-from ..functional.random import randperm
+from ..functional.creation.data import as_tensor
+from ..functional.creation.generator import Generator
+from ..functional.creation.random import randperm
 from ..tensor import Tensor
 
 

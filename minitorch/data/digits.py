@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..functional.data import from_numpy
-from ..functional.generator import Generator
-from ..functional.random import randperm
+from ..functional.creation.data import from_numpy
+from ..functional.creation.generator import Generator
+from ..functional.creation.random import randperm
 from ..tensor import Tensor
 
 Part = tuple[Tensor, Tensor]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..functional.arranging import stack
-from ..functional.data import as_tensor, tensor
-from ..functional.generator import Generator
-from ..functional.random import randperm
+from ..functional.creation.data import as_tensor, tensor
+from ..functional.creation.generator import Generator
+from ..functional.creation.random import randperm
+from ..functional.movement.arranging import stack
 from ..tensor import Tensor
 from .dataset import Dataset, Subset
 

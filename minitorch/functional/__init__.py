@@ -18,12 +18,14 @@ from ..autograd import gradients
 from ..methods import install
 from ..tensor import Tensor
 from .arguments import public
-from .inplace_methods import in_place_methods
+from .inplace import in_place_methods
 
 FILES = (
-    "arithmetic", "arranging", "casting", "checkpoint", "comparison", "compound", "contraction", "conversion", "copies",
-    "creation", "data", "devices", "elementwise", "extremes", "gathering", "generator", "indexing", "linalg",
-    "operands", "ordering", "parts", "random", "reductions", "selection", "shaping", "statistics",
+    "checkpoint", "conversion", "creation.copies", "creation.creation", "creation.data", "creation.generator",
+    "creation.random", "devices", "movement.arranging", "movement.gathering", "movement.indexing", "movement.parts",
+    "movement.selection", "movement.shaping", "operands", "pointwise.arithmetic", "pointwise.casting",
+    "pointwise.comparison", "pointwise.compound", "pointwise.elementwise", "reducing.contraction", "reducing.linalg",
+    "reducing.extremes", "reducing.ordering", "reducing.reductions", "reducing.statistics",
 )  # fmt: skip
 
 # Functions of an `input` that PyTorch does not have as methods.

@@ -25,7 +25,7 @@ from ..interpreters import (
 from ..ir import Primitive, Source, user_source
 from ..tensor import TapeEntry, Tensor, next_serial
 from ..tree import flatten, unflatten
-from .generator import default_generator
+from .creation.generator import default_generator
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

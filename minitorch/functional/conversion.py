@@ -19,7 +19,7 @@ from ..errors import DTypeError, ShapeError, ShardingError, TracingError, compos
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
 from ..tensor import Remote, Tensor, fetched, note_write, readable
-from .parts import unbind
+from .movement.parts import unbind
 
 Array = np.ndarray[Any, Any]
 

@@ -1,6 +1,6 @@
 """Neural networks: modules that keep parameters (`Module` and the layers), under PyTorch's names.
 
-Layers with parameters are in `layers`, `norms`, `recurrent` and `recurrent_cells`. Those without (activations,
+Layers with parameters are in `layers`, `norms` and `recurrent/`. Those without (activations,
 pooling, losses) are rows of the table in `functions`. They compute with `minitorch.nn.functional`. ``make stubs``
 writes the names for type checkers.
 """
@@ -19,8 +19,8 @@ _NAMES = {
     "module": "Module",
     "norms": "BatchNorm1d BatchNorm2d GroupNorm LayerNorm RMSNorm",
     "parameter": "Parameter",
-    "recurrent": "GRU LSTM RNN",
-    "recurrent_cells": "GRUCell LSTMCell RNNCell",
+    "recurrent.cells": "GRUCell LSTMCell RNNCell",
+    "recurrent.networks": "GRU LSTM RNN",
 }  # of each file, the names; it is loaded for the first of them
 _HOMES = {name: f"{__name__}.{file}" for file, names in _NAMES.items() for name in names.split()}
 _HOMES |= {name: f"{__name__}.{name}" for name in ("functional", "init", "utils")}

@@ -58,12 +58,12 @@ from .norms import GroupNorm as GroupNorm
 from .norms import LayerNorm as LayerNorm
 from .norms import RMSNorm as RMSNorm
 from .parameter import Parameter as Parameter
-from .recurrent import GRU as GRU
-from .recurrent import LSTM as LSTM
-from .recurrent import RNN as RNN
-from .recurrent_cells import GRUCell as GRUCell
-from .recurrent_cells import LSTMCell as LSTMCell
-from .recurrent_cells import RNNCell as RNNCell
+from .recurrent.cells import GRUCell as GRUCell
+from .recurrent.cells import LSTMCell as LSTMCell
+from .recurrent.cells import RNNCell as RNNCell
+from .recurrent.networks import GRU as GRU
+from .recurrent.networks import LSTM as LSTM
+from .recurrent.networks import RNN as RNN
 
 __all__ = [
     "ELU",

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from ..functional.arguments import ALLOWED
+from ..functional.movement.shaping import flatten, unflatten
 from ..functional.options import probability, require_tensor
-from ..functional.shaping import flatten, unflatten
 from ..tensor import Tensor
 from . import functional
 from .functional.activations import require_range

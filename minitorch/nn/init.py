@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from ..errors import ShapeError
-from ..functional import random
-from ..functional.creation import full
-from ..functional.generator import Generator
+from ..functional.creation import random
+from ..functional.creation.creation import full
+from ..functional.creation.generator import Generator
 from ..functional.inplace import assign
 from ..tensor import Tensor
 from .parameter import concretely

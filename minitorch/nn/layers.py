@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ..dtypes import DEFAULT_FLOAT, DType
-from ..functional.creation import empty
+from ..functional.creation.creation import empty
 from ..functional.devices import on_cpu
 from ..functional.options import whole
 from ..tensor import Tensor

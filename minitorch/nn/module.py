@@ -14,10 +14,10 @@ from ..autograd import no_grad
 from ..autograd.gradients import HookHandle, set_grad
 from ..drawable import Drawable
 from ..dtypes import bfloat16, float16, float32, float64
-from ..functional.casting import wanted_type
 from ..functional.devices import on_cpu
 from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
+from ..functional.pointwise.casting import wanted_type
 from ..interpreters import concrete
 from ..interpreters.state import thread
 from ..tensor import Tensor

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from ..dtypes import DType, int64
 from ..errors import ShapeError
-from ..functional.creation import ones, zeros
+from ..functional.creation.creation import ones, zeros
 from ..functional.devices import on_cpu
-from ..functional.elementwise import reciprocal
 from ..functional.inplace import assign
 from ..functional.options import whole
+from ..functional.pointwise.elementwise import reciprocal
 from ..tensor import Tensor
 from . import functional as F
 from . import init

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from .. import primitives as P
 from ..autograd import no_grad
 from ..dtypes import float32
-from ..functional.arranging import cat, stack
 from ..functional.inplace import assign
+from ..functional.movement.arranging import cat, stack
+from ..functional.movement.parts import part
+from ..functional.movement.selection import clamp
 from ..functional.options import real
-from ..functional.parts import part
-from ..functional.reductions import norm
-from ..functional.selection import clamp
+from ..functional.reducing.reductions import norm
 from ..tensor import Tensor
 
 

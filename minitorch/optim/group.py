@@ -14,11 +14,11 @@ from typing import Any
 
 from ..dtypes import DType, float64
 from ..errors import TracingError
-from ..functional.creation import full
+from ..functional.creation.creation import full
 from ..functional.inplace import assign
+from ..functional.movement.shaping import expand
 from ..functional.operands import operand, to_dtype
 from ..functional.options import real
-from ..functional.shaping import expand
 from ..interpreters import current_staging
 from ..nn.parameter import concretely
 from ..tensor import Tensor

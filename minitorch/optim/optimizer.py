@@ -8,7 +8,7 @@ from typing import Any
 
 from ..autograd import enable_grad, grad, no_grad
 from ..dtypes import float32
-from ..functional.creation import zeros
+from ..functional.creation.creation import zeros
 from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
 from ..interpreters import current_staging, for_one_line

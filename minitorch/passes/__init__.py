@@ -17,13 +17,11 @@ from . import pipeline
 from .algebra import ALGEBRA, LAWS
 from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
-from .contraction_dimensions import CONTRACTION_DIMENSIONS
 from .dead_code import DEAD_CODE, IDENTITIES
 from .eight_bits import CHANNELS_LAST, EARLY_QUANTISATION, INTEGER_PRODUCTS, REQUANTISATION
+from .lowering import CONTRACTION_DIMENSIONS, SCATTER_TO_SELECT, SINK_RESHAPES
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
-from .scatter_to_select import SCATTER_TO_SELECT
-from .sink_reshapes import SINK_RESHAPES
 
 if TYPE_CHECKING:
     from minitorch_amp.mixed_precision import autocast

@@ -20,7 +20,7 @@ import numpy as np
 import minitorch as mt
 from minitorch import nn
 from minitorch import quantization as mq
-from minitorch.functional.generator import Generator
+from minitorch.functional.creation.generator import Generator
 from minitorch.graph import Graph as BaseGraph
 
 # Classes of these modules and of what their `__all__` names are public.

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from minitorch.functional.gaussian import from_uniform
-from minitorch.functional.generator import gaussian, uniform
+from minitorch.functional.creation.gaussian import from_uniform
+from minitorch.functional.creation.generator import gaussian, uniform
 from minitorch.primitives import sources
 from tests.support.helpers import replay
 from tests.support.units import errors

@@ -13,7 +13,7 @@ from minitorch.errors import TranslationError
 from minitorch.graph import Graph
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
-from minitorch.nn.recurrence import lstm_step
+from minitorch.nn.recurrent.recurrence import lstm_step
 from minitorch.tree import flatten
 from minitorch_operators.lifting import LIFTING, MEANS
 from minitorch_operators.lifting.recurrent import RECURRENCES

@@ -30,7 +30,7 @@ from minitorch.passes import (
     lowered,
     run_pipeline,
 )
-from minitorch.passes.contract import contract
+from minitorch.passes.lowering.contract import contract
 from tests.support.graphs import MOVEMENTS, arrays_for, assert_close, evaluate_graph, graphs, positive_arrays, same_bits
 
 Function = Callable[..., Any]

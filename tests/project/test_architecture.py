@@ -150,9 +150,6 @@ LARGE = {
     "extras/minitorch_grading/checks": 25,
     "extras/minitorch_grading/harness": 25,
     "minitorch": 13,
-    "minitorch/functional": 38,
-    "minitorch/nn": 13,
-    "minitorch/passes": 14,
     "tests/grading/wrong_solutions": 20,
 }
 

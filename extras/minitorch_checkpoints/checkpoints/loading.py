@@ -13,7 +13,7 @@ import numpy as np
 from minitorch.autograd import no_grad
 from minitorch.dtypes import bool_
 from minitorch.errors import CheckpointError, MinitorchError
-from minitorch.functional.generator import Generator
+from minitorch.functional.creation.generator import Generator
 from minitorch.functional.inplace import assign
 from minitorch.interpreters import Eager, current, current_staging
 from minitorch.nn import Module

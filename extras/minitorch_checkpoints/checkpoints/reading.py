@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from minitorch.errors import CheckpointError
-from minitorch.functional.data import from_numpy
+from minitorch.functional.creation.data import from_numpy
 from minitorch.ir import Spec
 from minitorch.tensor import Tensor
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.errors import CheckpointError
-from minitorch.functional.generator import Generator
+from minitorch.functional.creation.generator import Generator
 from minitorch.nn import Module
 from minitorch.tensor import Tensor
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minitorch.backends.interpret import Interpreted
-from minitorch.functional.creation import ones
+from minitorch.functional.creation.creation import ones
 from minitorch.graph.cost import in_units
 from minitorch.modes.ways_in.jit import jit
 from minitorch_profiler import Machine, machine, profile

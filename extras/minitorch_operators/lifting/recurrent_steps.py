@@ -1,4 +1,4 @@
-"""Steps of recurrent layers, found by their own nodes; `minitorch.nn.recurrence` has the formulas."""
+"""Steps of recurrent layers, found by their own nodes; `minitorch.nn.recurrent.recurrence` has the formulas."""
 
 from __future__ import annotations
 

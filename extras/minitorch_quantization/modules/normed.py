@@ -15,8 +15,8 @@ from __future__ import annotations
 import copy
 
 from minitorch.autograd import no_grad
-from minitorch.functional.elementwise import rsqrt
-from minitorch.functional.selection import where
+from minitorch.functional.movement.selection import where
+from minitorch.functional.pointwise.elementwise import rsqrt
 from minitorch.nn.layers import Affine
 from minitorch.nn.module import Module
 from minitorch.nn.norms import BatchNorm1d, BatchNorm2d

@@ -19,8 +19,8 @@ from typing import Any
 from minitorch import primitives as P
 from minitorch.dtypes import float32
 from minitorch.errors import QuantizationError
-from minitorch.functional.casting import numel
-from minitorch.functional.quantised import positive
+from minitorch.functional.pointwise.casting import numel
+from minitorch.functional.reducing.quantised import positive
 from minitorch.interpreters import Layer, on_top
 from minitorch.ir import Primitive
 from minitorch.nn.module import Module

@@ -23,12 +23,12 @@ from typing import Any
 from minitorch.autograd import no_grad
 from minitorch.dtypes import float32, int8, int32, uint8
 from minitorch.errors import DTypeError, QuantizationError, ShapeError
-from minitorch.functional.casting import numel
-from minitorch.functional.comparison import isfinite
-from minitorch.functional.creation import zeros
-from minitorch.functional.extremes import amax, amin
-from minitorch.functional.quantised import positive
-from minitorch.functional.selection import where
+from minitorch.functional.creation.creation import zeros
+from minitorch.functional.movement.selection import where
+from minitorch.functional.pointwise.casting import numel
+from minitorch.functional.pointwise.comparison import isfinite
+from minitorch.functional.reducing.extremes import amax, amin
+from minitorch.functional.reducing.quantised import positive
 from minitorch.interpreters import handling
 from minitorch.nn.layers import Affine
 from minitorch.nn.module import Module

@@ -3,7 +3,7 @@
     float layer     gates = x W_ih + b_ih  +  h W_hh + b_hh                  of all times at once, and of one step
     here            gates = DQ(Q(x)) DQ(W_ih) + b_ih  +  DQ(Q(h)) DQ(W_hh) + b_hh
 
-The computation is that of the float layers (`minitorch.nn.sequences`); each product quantises what it multiplies by the
+The computation is that of the float layers (`nn.recurrent.sequences`); each product quantises what it multiplies by the
 range that it has in this call: the input of all times by one range, the hidden state of each step by its own, as
 PyTorch does. Gates and states stay floats. Compiled, the products are those of uint8 and int8 with 32-bit sums.
 
@@ -20,17 +20,17 @@ from typing import Any
 
 from minitorch.autograd import no_grad
 from minitorch.dtypes import float32, int8, int32, uint8
-from minitorch.functional.casting import numel
-from minitorch.functional.comparison import isfinite
-from minitorch.functional.creation import zeros
-from minitorch.functional.extremes import amax, amin
-from minitorch.functional.selection import where
+from minitorch.functional.creation.creation import zeros
+from minitorch.functional.movement.selection import where
+from minitorch.functional.pointwise.casting import numel
+from minitorch.functional.pointwise.comparison import isfinite
+from minitorch.functional.reducing.extremes import amax, amin
 from minitorch.interpreters import handling
 from minitorch.nn import functional as F
 from minitorch.nn.module import Module
-from minitorch.nn.recurrent import GRU, LSTM, RNN, RNNBase
-from minitorch.nn.recurrent_cells import Cell, GRUCell, LSTMCell, RNNCell, RNNCellBase
-from minitorch.nn.sequences import OPTIONS, Recurrent
+from minitorch.nn.recurrent.cells import Cell, GRUCell, LSTMCell, RNNCell, RNNCellBase
+from minitorch.nn.recurrent.networks import GRU, LSTM, RNN, RNNBase
+from minitorch.nn.recurrent.sequences import OPTIONS, Recurrent
 from minitorch.tensor import Tensor
 
 from ..affine import dequantize, quantize

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from minitorch.dtypes import int8, uint8
-from minitorch.functional.comparison import isfinite
+from minitorch.functional.pointwise.comparison import isfinite
 from minitorch.interpreters import current_staging
 from minitorch.nn.module import Module
 from minitorch.tensor import Tensor

@@ -19,9 +19,9 @@ from minitorch import primitives as P
 from minitorch.autograd import no_grad
 from minitorch.dtypes import float32, int8, int32, uint8
 from minitorch.errors import QuantizationError
-from minitorch.functional.arranging import pad
-from minitorch.functional.creation import arange
-from minitorch.functional.extremes import amax, amin
+from minitorch.functional.creation.creation import arange
+from minitorch.functional.movement.arranging import pad
+from minitorch.functional.reducing.extremes import amax, amin
 from minitorch.nn.layers import Affine
 from minitorch.nn.module import Module
 from minitorch.tensor import Tensor

@@ -24,7 +24,7 @@ from minitorch.graph.build import apply, literal, topological_order, with_inputs
 from minitorch.graph.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.ir import INPUT, POINTWISE, Node, Spec
-from minitorch.passes.contract import contract
+from minitorch.passes.lowering.contract import contract
 
 from .dequantized import BYTES
 

@@ -27,8 +27,8 @@ from minitorch.graph.build import apply, literal
 from minitorch.graph.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node, Primitive, Shape, Spec
-from minitorch.passes.contract import contract, labels_of
 from minitorch.passes.intervals import interval, of_type
+from minitorch.passes.lowering.contract import contract, labels_of
 
 from .dequantized import BYTES, Dequantized, Found, moved, reshaped, rewrite_dequantized
 from .requantised import requantised

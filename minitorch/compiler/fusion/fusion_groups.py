@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ...ir import Node
-from ...passes.contract import space_of
+from ...passes.lowering.contract import space_of
 from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load
 from ..loop_ir.index import linear, variable
 from ..loop_ir.lower import At, Lowering, Reader

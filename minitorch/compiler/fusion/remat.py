@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from ...graph import Graph
 from ...graph.cost import in_units
 from ...ir import POINTWISE, Node
-from ...passes.contract import labels_of, space_of
+from ...passes.lowering.contract import labels_of, space_of
 from ..loop_ir.index import Variable, extent_of
 from ..loop_ir.lower import At
 from ..target import Target

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from ...dtypes import int8, uint8
 from ...graph import Graph
 from ...ir import INPUT, POINTWISE, Node
-from ...passes.contract import labels_of, space_of
+from ...passes.lowering.contract import labels_of, space_of
 from ...primitives import Literal
 from ..loop_ir.lower import can_lower
 from .cost_model import MOST_WORK, is_expensive

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dtypes import DType, bool_, int8, int64, uint8
 from ...ir import POINTWISE, Node
-from ...passes.contract import labels_of, space_of
+from ...passes.lowering.contract import labels_of, space_of
 from ...primitives import Literal
 from ...primitives.sources import GOLDEN, MIXING
 from .expressions import (

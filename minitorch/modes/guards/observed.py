@@ -29,7 +29,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...functional.generator import default_generator
+from ...functional.creation.generator import default_generator
 from ...ir import Source
 from ...nn.module import Module, Stateful
 from ...packages import is_own

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
-from ...functional.generator import default_generator
+from ...functional.creation.generator import default_generator
 from ...nn.module import Module, Stateful
 from ...tensor import Tensor
 from ...tree import Structure, flatten, paths

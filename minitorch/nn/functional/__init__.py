@@ -24,12 +24,12 @@ _NAMES = {
 }  # of each file, the names; it is loaded for the first of them
 _HOMES = {name: f"{__name__}.{file}" for file, names in _NAMES.items() for name in names.split()}
 _HOMES |= {
-    "log_softmax": "minitorch.functional.reductions",
-    "pad": "minitorch.functional.arranging",
-    "relu": "minitorch.functional.selection",
-    "sigmoid": "minitorch.functional.elementwise",
-    "softmax": "minitorch.functional.reductions",
-    "tanh": "minitorch.functional.elementwise",
+    "log_softmax": "minitorch.functional.reducing.reductions",
+    "pad": "minitorch.functional.movement.arranging",
+    "relu": "minitorch.functional.movement.selection",
+    "sigmoid": "minitorch.functional.pointwise.elementwise",
+    "softmax": "minitorch.functional.reducing.reductions",
+    "tanh": "minitorch.functional.pointwise.elementwise",
 }
 
 __all__ = sorted(_HOMES)

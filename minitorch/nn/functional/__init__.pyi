@@ -1,12 +1,12 @@
 # Written by `make stubs` from the package itself; do not edit.
 """Functions of neural networks, under the names of `torch.nn.functional`: compositions of primitives."""
 
-from minitorch.functional.arranging import pad as pad
-from minitorch.functional.elementwise import sigmoid as sigmoid
-from minitorch.functional.elementwise import tanh as tanh
-from minitorch.functional.reductions import log_softmax as log_softmax
-from minitorch.functional.reductions import softmax as softmax
-from minitorch.functional.selection import relu as relu
+from minitorch.functional.movement.arranging import pad as pad
+from minitorch.functional.movement.selection import relu as relu
+from minitorch.functional.pointwise.elementwise import sigmoid as sigmoid
+from minitorch.functional.pointwise.elementwise import tanh as tanh
+from minitorch.functional.reducing.reductions import log_softmax as log_softmax
+from minitorch.functional.reducing.reductions import softmax as softmax
 
 from .activations import elu as elu
 from .activations import gelu as gelu

@@ -10,11 +10,11 @@ import math
 
 from ... import primitives as P
 from ...dtypes import DType
-from ...functional.elementwise import sigmoid
-from ...functional.formulas import with_derivative
 from ...functional.operands import fitting, widened
 from ...functional.options import equals, is_traced, real, require_number
-from ...functional.reductions import softmax
+from ...functional.pointwise.elementwise import sigmoid
+from ...functional.pointwise.formulas import with_derivative
+from ...functional.reducing.reductions import softmax
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 

@@ -6,9 +6,9 @@ import math
 
 from ... import primitives as P
 from ...dtypes import bool_, int64
-from ...functional.linalg import matmul
+from ...functional.movement.shaping import transpose
 from ...functional.operands import to_dtype, widen
-from ...functional.shaping import transpose
+from ...functional.reducing.linalg import matmul
 from ...interpreters import handled
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share

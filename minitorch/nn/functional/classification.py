@@ -7,7 +7,7 @@ import math
 from ... import primitives as P
 from ...errors import ShapeError
 from ...functional.options import checked, equals, is_traced
-from ...functional.reductions import log_softmax
+from ...functional.reducing.reductions import log_softmax
 from ...interpreters import handled
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor

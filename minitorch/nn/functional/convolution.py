@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import DTypeError, ShapeError
-from ...functional.casting import contiguous
 from ...functional.families import member
-from ...functional.linalg import matmul
-from ...functional.parts import part
+from ...functional.movement.parts import part
+from ...functional.pointwise.casting import contiguous
+from ...functional.reducing.linalg import matmul
 from ...interpreters import handled
 from ...ir import Shape
 from ...sizes import is_symbolic

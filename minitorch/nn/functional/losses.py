@@ -9,9 +9,9 @@ from __future__ import annotations
 from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import ShapeError
-from ...functional.compound import xlogy
 from ...functional.operands import like, promote_all
 from ...functional.options import checked, is_traced
+from ...functional.pointwise.compound import xlogy
 from ...interpreters import handled
 from ...ir import warn_user
 from ...primitives.elementwise import scalar

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from ... import primitives as P
 from ...autograd import no_grad
 from ...errors import ShapeError
+from ...functional.creation.random import rand
 from ...functional.inplace import assign
+from ...functional.movement.selection import clamp
+from ...functional.movement.shaping import broadcast_tensors
 from ...functional.operands import promote, to_dtype, widen, widened
 from ...functional.options import equals, probability, require_float
-from ...functional.random import rand
-from ...functional.reductions import norm
-from ...functional.reductions import sum as sum_
-from ...functional.selection import clamp
-from ...functional.shaping import broadcast_tensors
+from ...functional.reducing.reductions import norm
+from ...functional.reducing.reductions import sum as sum_
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 

@@ -15,9 +15,9 @@ from ...autograd import Context, Function
 from ...dtypes import int8, int16, int32, int64
 from ...errors import ShapeError
 from ...functional.families import member
+from ...functional.movement.parts import part
+from ...functional.movement.shaping import transpose
 from ...functional.operands import widened
-from ...functional.parts import part
-from ...functional.shaping import transpose
 from ...interpreters import number
 from ...primitives.elementwise import scalar
 from ...primitives.reductions import lowest

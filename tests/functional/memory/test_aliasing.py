@@ -11,7 +11,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.errors import TracedValueError
-from minitorch.functional import elementwise
+from minitorch.functional.pointwise import elementwise
 from minitorch.nn import functional as F
 from tests.functional.memory.aliasing import (
     APART,

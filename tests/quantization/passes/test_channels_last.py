@@ -16,7 +16,7 @@ from minitorch.compiler.target import TARGETS, Target
 from minitorch.graph import Graph
 from minitorch.graph.build import apply, literal, topological_order
 from minitorch.passes import CHANNELS_LAST
-from minitorch.passes.contract import contract
+from minitorch.passes.lowering.contract import contract
 from minitorch_quantization.passes import channels_last
 from tests.support.graphs import evaluate_graph
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minitorch import primitives as P
-from minitorch.functional.parts import part
+from minitorch.functional.movement.parts import part
 from minitorch.sizes import is_symbolic
 from minitorch.tensor import Tensor
 

@@ -14,8 +14,8 @@ import numpy as np
 
 import minitorch as mt
 from minitorch.errors import MinitorchError
+from minitorch.functional.movement.parts import part
 from minitorch.functional.operands import from_array
-from minitorch.functional.parts import part
 from minitorch.interpreters import concrete, current_staging, interpreting
 from minitorch.tensor import Tensor
 

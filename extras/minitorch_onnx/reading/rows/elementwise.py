@@ -8,8 +8,8 @@ from functools import reduce
 from typing import Any
 
 import minitorch as mt
+from minitorch.functional.movement.shaping import view
 from minitorch.functional.operands import to_dtype, widened
-from minitorch.functional.shaping import view
 from minitorch.nn import functional as F
 from minitorch.tensor import Tensor
 

@@ -14,7 +14,7 @@ import numpy as np
 import minitorch as mt
 from minitorch import primitives as P
 from minitorch.dtypes import int64
-from minitorch.functional.indexing import gathered, getitem
+from minitorch.functional.movement.indexing import gathered, getitem
 from minitorch.functional.operands import from_array, to_dtype
 from minitorch.interpreters import concrete
 from minitorch.tensor import Tensor

@@ -12,11 +12,11 @@ import numpy as np
 
 import minitorch as mt
 from minitorch.dtypes import BY_NUMPY, DType, float32, int64
-from minitorch.functional.arranging import repeat
-from minitorch.functional.casting import contiguous
-from minitorch.functional.indexing import slice_bounds
+from minitorch.functional.movement.arranging import repeat
+from minitorch.functional.movement.indexing import slice_bounds
+from minitorch.functional.movement.parts import part
 from minitorch.functional.operands import from_array, number, to_dtype
-from minitorch.functional.parts import part
+from minitorch.functional.pointwise.casting import contiguous
 from minitorch.sizes import hint_of, larger, smaller
 from minitorch.tensor import Tensor
 

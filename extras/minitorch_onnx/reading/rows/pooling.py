@@ -10,8 +10,8 @@ import minitorch as mt
 from minitorch import primitives as P
 from minitorch.autograd import no_grad
 from minitorch.dtypes import float32, int64
+from minitorch.functional.movement.shaping import expand
 from minitorch.functional.operands import to_dtype, widen
-from minitorch.functional.shaping import expand
 from minitorch.nn import functional as F
 from minitorch.nn.functional.pooling import FirstLargest, windows
 from minitorch.primitives.reductions import lowest

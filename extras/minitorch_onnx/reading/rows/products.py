@@ -7,10 +7,10 @@ from typing import Any
 import minitorch as mt
 from minitorch import primitives as P
 from minitorch.dtypes import DType, float32, float64, int32, uint8
+from minitorch.functional.movement.parts import part
 from minitorch.functional.operands import operand, to_dtype
 from minitorch.functional.options import wrap_dim
-from minitorch.functional.parts import part
-from minitorch.functional.quantised import dequantised, positive, quantised
+from minitorch.functional.reducing.quantised import dequantised, positive, quantised
 from minitorch.interpreters import current_staging
 from minitorch.nn import functional as F
 from minitorch.tensor import Tensor

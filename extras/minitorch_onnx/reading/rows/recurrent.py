@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: weights in ONNX's order of gates are put into ours, and the steps are those of `nn.recurrence`.
+"""RNN, GRU and LSTM: weights in ONNX's order of gates are put into ours; the steps are those of `nn.recurrent`.
 
 ONNX has the gates of an LSTM as input, output, forget, cell, and those of a GRU as update, reset, new.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import minitorch as mt
 from minitorch.functional.operands import to_dtype
-from minitorch.nn.recurrence import KINDS, Kind, State, rnn_step
+from minitorch.nn.recurrent.recurrence import KINDS, Kind, State, rnn_step
 from minitorch.tensor import Tensor
 
 from ..decoding.limits import refuse

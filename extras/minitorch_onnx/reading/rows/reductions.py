@@ -12,9 +12,9 @@ from typing import Any
 
 import minitorch as mt
 from minitorch.dtypes import bool_
-from minitorch.functional.casting import contiguous
+from minitorch.functional.movement.parts import part
 from minitorch.functional.operands import to_dtype, widened
-from minitorch.functional.parts import part
+from minitorch.functional.pointwise.casting import contiguous
 from minitorch.tensor import Tensor
 
 from ..decoding.limits import refuse

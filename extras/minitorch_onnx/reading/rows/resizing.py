@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import minitorch as mt
+from minitorch.functional.movement.shaping import expand
 from minitorch.functional.operands import from_array, to_dtype, widen
-from minitorch.functional.shaping import expand
 from minitorch.tensor import Tensor
 
 from ..decoding.limits import check_numbers, refuse, shape_of

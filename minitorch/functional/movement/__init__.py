@@ -1,0 +1,1 @@
+"""Functions that arrange, index, gather and select elements, without computing new ones."""

@@ -1,0 +1,1 @@
+"""Functions of many elements: sums, products of matrices, statistics, extremes, orders."""
