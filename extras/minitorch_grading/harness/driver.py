@@ -12,7 +12,7 @@ from minitorch.interpreters import interpreting, set_grad_enabled
 
 from .limit import SECONDS, Limited
 from .needs import Needs
-from .plain import TIMEOUT, arrays, decode, encode
+from .plain import MUTATION, TIMEOUT, Fault, arrays, decode, encode
 
 Answer = Callable[[Limited, Any], Any]
 
@@ -96,8 +96,22 @@ def driver(name: str, needs: Needs, seconds: float = SECONDS) -> Callable[[Answe
 
 
 def call_with_arguments(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
-    """The driver of most tasks: the student's function is called with the arguments of the case."""
-    return call(*case[1])
+    """The driver of most tasks: the student's function is called with the arguments of the case, and leaves them alone.
+
+    Example:
+        >>> in_order = Driver("arithmetic.in_order", call_with_arguments, Needs())
+        >>> case = {"tuple": ["sorted", {"tuple": [{"list": [2, 1]}]}]}
+        >>> in_order.answering(sorted)(case)
+        {'list': [1, 2]}
+        >>> in_order.answering(lambda numbers: numbers.sort() or numbers)(case)["fault"][1]
+        'it changes its argument 1, which the caller may still need: work on a copy'
+    """
+    before = [encode(each) for each in case[1]]
+    answer = call(*case[1])
+    changed = [number for number, each in enumerate(case[1], 1) if encode(each) != before[number - 1]]
+    if not changed or isinstance(answer, Fault):
+        return answer
+    return Fault(MUTATION, f"it changes its argument {changed[0]}, which the caller may still need: work on a copy")
 
 
 _grader: Callable[[object], Any] | None = None  # set where a class is graded, and nowhere else

@@ -50,14 +50,14 @@ class Fault:
         if self.kind == "NotImplementedError":
             return "it has not been written yet"
         at = f" (in {self.where})" if self.where else ""
-        if self.kind == "WithheldError":
+        if self.kind in ("WithheldError", MUTATION):
             return f"{self.text}{at}"
         if self.kind == "RecursionError":
             return f"it calls itself too often{at}: a deep graph needs a loop instead"
         return f"it raises {self.kind}{at}: {self.text}" if self.text else f"it raises {self.kind}{at}"
 
 
-TIMEOUT = "timeout"
+TIMEOUT, MUTATION = "timeout", "mutation"  # kinds of faults that no exception is
 
 
 @dataclass(frozen=True)

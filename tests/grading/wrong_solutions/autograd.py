@@ -310,7 +310,7 @@ def computes_the_loss_once(points, labels, weights, steps):
 
 @wrong("autograd.train", says="put a new list of weights into it after each step", points=8, part="further steps")
 def changes_one_list_in_place(points, labels, weights, steps):
-    found = []
+    found, weights = [], list(weights)
     for _ in range(steps):
         tape, variables = Tape(), [Var(weight) for weight in weights]
         cotangents = {loss(tape, variables, points, labels): 1.0}

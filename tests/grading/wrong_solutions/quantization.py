@@ -37,6 +37,10 @@ variants(
     leaves_floats [13]: their type is float32 and should be int8
     - return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
     + return np.round(weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))), scales
+    divides_in_the_memory_of_the_caller [0]: it changes its argument 1, which the caller may still need: work on a copy
+    - return np.round(rows / scales[:, None]).astype(np.int8).reshape(weight.shape), scales
+    + rows /= scales[:, None]
+    + return np.round(rows).astype(np.int8).reshape(weight.shape), scales
     """,
 )
 
