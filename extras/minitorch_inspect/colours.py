@@ -13,6 +13,8 @@ from dataclasses import dataclass
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
 WHITE, GREY = "#FFFFFF", "#D9D9D9"
+# Contrast 4.3 with white, and 4.4 with #111111, the dark page of JupyterLab; any other grey has less with one of them.
+INK = "#7A7A7A"  # of lines, and of letters that are on no fill
 
 
 @dataclass(frozen=True, slots=True)

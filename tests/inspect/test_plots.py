@@ -257,6 +257,9 @@ def test_plots_are_legible_on_light_and_dark_pages():
         assert not imread(io.BytesIO(plot.png))[0, 0, 3], "there is no ground"
         texts = [each for each in plot.figure.findobj(Text) if each.get_text()]
         assert {each.get_color() for each in texts} <= {INK, ON_FILL}, plot.title
+    assert not imread(io.BytesIO(mt.jit(function).show(*args, fused=True).png))[0, 0, 3], (
+        "pictures of graphs have none, too"
+    )
 
 
 @pytest.mark.parametrize("row", CLASSES, ids=lambda row: row.kind)

@@ -18,7 +18,7 @@ Send = tuple[int, int, int, str]
 DIGIT, ROW, LEFT, TOP, GAP = 8, 30, 56, 40, 16  # pixels
 IN_A_ROW = 3  # pictures; of a ring of four, a row for each half
 EDGE, SENT, DONE = "#888899", "#D55E00", "#cdebc5"
-SHADES = ("#ffffff", "#eef4fb", "#dbe7f5", "#c4d8ee", "#aac6e4")  # more contributions, darker
+SHADES = ("none", "#d3e4f5", "#b7d2ec", "#9bc0e3", "#7faeda")  # more contributions, darker
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Rounds:
                 fill = DONE if value == whole else SHADES[min(count, len(SHADES)) - 1]
                 x = LEFT + cell * chunk
                 marks.append(rectangle(x, y, cell, ROW, fill, EDGE))
-                marks.append(words(x + cell / 2 - 4, y + 19, self._told(value), "on"))
+                marks.append(words(x + cell / 2 - 4, y + 19, self._told(value), "" if fill == "none" else "on"))
         for device, chunk in sorted(sending):
             corner = LEFT + cell * chunk + 1.5, TOP + ROW * device + 1.5
             marks.append(rectangle(*corner, cell - 3, ROW - 3, "none", SENT, 2))

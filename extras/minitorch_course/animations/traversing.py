@@ -18,7 +18,7 @@ from minitorch.compiler.loop_ir.source import compiled
 from .frames import Frames, rectangle, words
 
 CELL, GAP, TOP, LEFT, KEY = 12, 16, 24, 20, 22  # pixels
-EMPTY, HELD, BEGUN, DONE, NOW = "#f2f2f5", "#8cc8ee", "#f5c662", "#7fcfb4", "#D55E00"
+EMPTY, HELD, BEGUN, DONE, NOW = "none", "#8cc8ee", "#f5c662", "#7fcfb4", "#D55E00"
 EDGE = "#a0a0ac"
 LEGEND = ((HELD, "in the cache"), (BEGUN, "sum begun"), (DONE, "sum complete"))
 STILL = (0.05, 0.35, 0.8)  # of all multiply-adds

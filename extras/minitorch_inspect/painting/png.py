@@ -94,5 +94,5 @@ def _painted(scene: Scene, format: str, sharpness: float, metadata: dict[str, No
             for part in group.parts:
                 axes.add_artist(_patch(part, order) if isinstance(part, Outline) else _text(part, fonts, order))
         target = BytesIO()
-        figure.savefig(target, format=format, metadata=metadata)
+        figure.savefig(target, format=format, metadata=metadata, facecolor="none")
     return target.getvalue()

@@ -1,24 +1,25 @@
-"""`Scene`: a drawing with its layout, as outlines and lines of text, which `svg` and `png` write."""
+"""`Scene`: a drawing with its layout, as outlines and lines of text, which `svg` and `png` write.
+
+It has no ground, as plots have none: ink is legible on light and dark pages, and letters on fills are black.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..colours import BLACK, ERRORS, FAMILIES, KERNELS, ROLES, WHITE
+from ..colours import BLACK, ERRORS, FAMILIES, INK, KERNELS, ROLES, WHITE
 from ..drawings.drawing import INSIDE, MEMORY, MODULE, VALUE, Arrow, Cluster, Drawing, Mark
 from .layout import LETTER, LINE, SHAPES, SIZE, SMALL, Box, Curve, Point, Positions, lines_of, text_width
 
 EDGE = 12.0  # around the whole picture
 NARROWEST = 360.0
-INK, PALE = "#333333", "#666666"
 FILLS = {each.name: each.colour for each in (*FAMILIES, *ROLES, *ERRORS)} | {
     kind: row[1] for kind, row in KERNELS.items()
 }
 # The width and the dashes of arrows: memory traffic stands out.
 STROKES: dict[str, tuple[float, tuple[float, ...]]] = {VALUE: (1.0, ()), INSIDE: (1.0, ()), MEMORY: (2.4, ())}
 CLUSTER_DASHES = (5.0, 3.0)
-INSIDE_CLUSTER = "#F7F7F7"
 ROUND = 4.0  # the corners of an operation
 
 
@@ -152,14 +153,14 @@ def _arrow(number: int, arrow: Arrow, curve: Curve) -> Group:
 
 def _cluster(cluster: Cluster, box: Box) -> tuple[Group, Group]:
     """The frame, which lies behind the arrows, and the title, which lies before them."""
-    colour = KERNELS[cluster.kind][1] if cluster.kind in KERNELS else PALE
+    colour = KERNELS[cluster.kind][1] if cluster.kind in KERNELS else INK
     x, y = box.x - box.width / 2, box.y - box.height / 2
-    frame = Outline(_rounded(x, y, box.width, box.height, 8.0), INSIDE_CLUSTER, colour, 2.0, CLUSTER_DASHES)
+    frame = Outline(_rounded(x, y, box.width, box.height, 8.0), "", colour, 2.0, CLUSTER_DASHES)
     title = "\n".join([cluster.title, *(f"{name}: {value}" for name, value in cluster.details)])
-    half = text_width(cluster.title, SIZE) / 2 + 2
-    free = Outline(_rounded(box.x - half, y + 4, 2 * half, SIZE * 1.5, 2.0), INSIDE_CLUSTER, INSIDE_CLUSTER)
+    half = text_width(cluster.title, SIZE) / 2 + 4
+    label = Outline(_rounded(box.x - half, y + 4, 2 * half, SIZE * 1.5, 2.0), colour, colour)
     text = Line(box.x, y + 6 + SIZE, cluster.title, SIZE, bold=True)
-    return Group(cluster.id, title, (frame,)), Group(f"{cluster.id}-title", title, (free, text))
+    return Group(cluster.id, title, (frame,)), Group(f"{cluster.id}-title", title, (label, text))
 
 
 def _legend(drawing: Drawing, width: float, top: float) -> tuple[list[Group], float]:
@@ -180,7 +181,7 @@ def _legend(drawing: Drawing, width: float, top: float) -> tuple[list[Group], fl
         thick = [Outline((("M", 0.0, 0.0), ("L", 28.0, 0.0)), "", INK, STROKES[MEMORY][0])]
         entries.append(("through memory", "bytes that a kernel reads", thick, 28.0))
     if drawing.clusters:
-        frame = [Outline(_rounded(0.0, -8.0, 28.0, 16.0, 4.0), INSIDE_CLUSTER, INK, 1.5, CLUSTER_DASHES)]
+        frame = [Outline(_rounded(0.0, -8.0, 28.0, 16.0, 4.0), "", INK, 1.5, CLUSTER_DASHES)]
         is_module = drawing.clusters[0].kind == MODULE
         name, doc = ("module", "one call of it") if is_module else ("kernel", "run as one: no memory in between")
         entries.append((name, doc, frame, 28.0))
@@ -221,12 +222,12 @@ def wrapped(text: str, width: float, size: float) -> Iterator[str]:
 def scene(drawing: Drawing, layout: Positions) -> Scene:
     """Paint a drawing: its title, clusters, arrows, marks, then a legend of what occurs in it, and its notes."""
     width = max(layout.width + 2 * EDGE, NARROWEST)
-    head = [Line(EDGE, EDGE + SIZE, drawing.title, SIZE, bold=True, centred=False)]
+    head = [Line(EDGE, EDGE + SIZE, drawing.title, SIZE, INK, bold=True, centred=False)]
     y = EDGE + SIZE + 4
     for note in drawing.notes:
         for line in wrapped(note, width - 2 * EDGE, SMALL):
             y += SMALL * LINE + 1
-            head.append(Line(EDGE, y, line, SMALL, PALE, centred=False))
+            head.append(Line(EDGE, y, line, SMALL, INK, centred=False))
     dx, dy = (width - layout.width) / 2, y + 10
 
     def box(at: Box) -> Box:

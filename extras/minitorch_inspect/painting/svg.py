@@ -59,7 +59,6 @@ def svg(scene: Scene) -> str:
         f'height="{number(scene.height * SCALE)}" viewBox="0 0 {width} {height}" '
         f'font-family="{FONT}" style="max-width: 100%; height: auto" role="img">',
         f"<title>{escape(scene.title)}</title>",
-        f'<rect width="{width}" height="{height}" fill="#FFFFFF"/>',
     ]
     for group in scene.groups:
         lines += _group(group)

@@ -96,7 +96,7 @@ def _array(
     for row in range(rows):
         for column in range(columns):
             chosen = row in filled[0] and column in filled[1]
-            style: dict[str, Any] = {"facecolor": colour if chosen else "white", "edgecolor": INK, "linewidth": 0.6}
+            style: dict[str, Any] = {"facecolor": colour if chosen else "none", "edgecolor": INK, "linewidth": 0.6}
             axes.add_patch(Rectangle((x + CELL * column, y + CELL * row), CELL, CELL, **style))
     axes.text(x + CELL * columns / 2, y + CELL * rows + 0.2, name, fontsize=7, ha="center", va="top", color=INK)
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_STEPS, MOST_BLOCKS = 24, 24
 
-PALE = "#ECECEC"
 WHERE = {  # the memory of a compiled program's values, and their colours
     "arena": colours.SKY,
     "result": colours.GREEN,
@@ -206,10 +205,10 @@ def _draw(
     right.axhline(cost.peak_in_arena / size, color=INK, linewidth=0.8, linestyle=":")
     write(right, kernels + 0.5, cost.peak_in_arena / size, in_units(cost.peak_in_arena, "B"), ha="right")
     for axes, length in ((left, len(steps)), (right, kernels)):
-        axes.axhspan(0, there / size, facecolor=PALE, hatch="//", edgecolor="white", linewidth=0)
+        axes.axhspan(0, there / size, facecolor=INK, alpha=0.15, linewidth=0)
         if there > 0.06 * top:
             label = f"inputs and constants, {in_units(there, 'B')}"
-            write(axes, 0.5 + length * 0.02, there / size / 2, label, va="center", color=ON_FILL)
+            write(axes, 0.5 + length * 0.02, there / size / 2, label, va="center")
         axes.set_xlim(0.5, max(length, 1) + 0.5)
         axes.set_ylim(0, top / size * 1.12)
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)

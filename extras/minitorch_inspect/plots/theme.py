@@ -5,15 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-# Contrast 4.3 with white, and 4.4 with #111111, the dark page of JupyterLab; any other grey has less with one of them.
-INK = "#7A7A7A"
+from ..colours import INK as INK  # of all plots
+
 ON_FILL = "#222222"  # letters within a coloured shape
 COLOURED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-STYLE: Any = {
-    "axes.facecolor": "none",
-    "hatch.color": "white",
-    **dict.fromkeys(COLOURED, INK),
-}  # of matplotlib's settings
+STYLE: Any = {"axes.facecolor": "none", **dict.fromkeys(COLOURED, INK)}  # of matplotlib's settings
 
 
 def use_in_notebook() -> None:

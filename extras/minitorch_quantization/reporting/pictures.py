@@ -13,7 +13,7 @@ from minitorch_inspect.drawings.drawing import Arrow, Drawing, Mark
 from minitorch_inspect.drawings.subjects import drawing_of
 from minitorch_inspect.picture import Picture
 from minitorch_inspect.plots.plot import Plot, footnote, tidy
-from minitorch_inspect.plots.theme import INK, ON_FILL
+from minitorch_inspect.plots.theme import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,16 +70,12 @@ def _draw(figure: Figure, rows: tuple[LayerReport, ...]) -> None:
         axes.vlines(lines, 0, 0.06, transform=axes.get_xaxis_transform(), color=INK, linewidth=0.6)
         for end in row.grid:
             axes.axvline(end, color=VERMILION, linewidth=1.2)
-        if row.clipped:
-            text = axes.annotate(
-                f"{_share(row.clipped)} clipped", (0.98, 0.9), xycoords="axes fraction", ha="right", fontsize=8
-            )
-            text.set(color=ON_FILL, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
-        axes.set_xlabel(f"input; scale {row.scale:.3g}" + (f", every {every}th step" if every > 1 else ""))
+        grid_of = f"input; scale {row.scale:.3g}" + (f", every {every}th step" if every > 1 else "")
+        axes.set_xlabel(grid_of + f"\n{_share(row.clipped)} clipped" * bool(row.clipped))
         tidy(axes)
     for axes in grid[:, 0]:
         axes.set_ylabel("numbers")
-    footnote(figure, "bars: the numbers given to each layer; ticks: the grid they are rounded to; red: its ends")
+    footnote(figure, "bars: the numbers given to each layer; ticks: the grid they are rounded to; orange: its ends")
 
 
 def graph(report: Report) -> Picture:
