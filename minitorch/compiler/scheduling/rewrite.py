@@ -117,8 +117,8 @@ def _again(make: Callable[..., Rewrite], args: tuple[Any, ...], kwargs: Mapping[
 
 
 def refused(what: str, law: str, fix: str | None = None) -> ScheduleError:
-    """Return the error for a step that breaks a law."""
-    return ScheduleError("MT603", what, why=law, fix=fix)
+    """Return the error for a step that breaks a law: a condition, which does not hold here."""
+    return ScheduleError("MT603", what, why=f"it breaks the law: {law}", fix=fix)
 
 
 class Named:

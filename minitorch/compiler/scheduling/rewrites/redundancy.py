@@ -125,7 +125,7 @@ def reuse(procedure: Procedure, array: str, like: str) -> Procedure:
 
     body = within(procedure.body)
     if body == procedure.body:
-        raise refused(what, "the two are allocated in one block")
+        raise refused(f"{what}: they do not live in one block", "the two are allocated in one block")
     return replace(procedure, body=body)
 
 
