@@ -143,7 +143,7 @@ class Comparison:
         first = next(iter(self.times))
         lines = [f"{'':{width}}  {'wall':>9}  {'CPU':>9}  {'spread':>6}  beside {first}"]
         for name, each in self.times.items():
-            ratio = median(self.ratios(name, first))
+            ratio = self.times[first].seconds / each.seconds if each.seconds else 1.0
             beside = "" if name == first else f"{ratio:.2f} times as fast"
             times = f"{duration(each.seconds):>9}  {duration(each.cpu_seconds):>9}  {each.spread:6.2f}"
             lines.append(f"{name:{width}}  {times}  {beside}".rstrip())

@@ -44,7 +44,8 @@ def test_a_verdict_is_the_same_from_both_sides(walls: tuple[list[float], list[fl
     one, other = found.faster("a", "b"), found.faster("b", "a")
     assert (one, other) in ((None, None), (True, False), (False, True))
     assert ("too noisy" in found.verdict("a", "b")) == ("too noisy" in found.verdict("b", "a"))
-    assert repr(found).count("\n") == 2
+    ratio = found["a"].seconds / found["b"].seconds  # of the two columns beside it
+    assert repr(found).count("\n") == 2 and repr(found).endswith(f"{ratio:.2f} times as fast")
 
 
 def test_a_measurement_that_is_too_noisy_gives_no_answer(tmp_path, monkeypatch, capsys) -> None:

@@ -105,8 +105,10 @@ class Stacks:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = [row for program in self.programs for row in (program, *self._cells(program))]
-        return f"{Table('{}' + 5 * '{:>}', rows, self.COLUMNS, ()).html}<small>{html.escape(self.where)}</small>"
+        shown = len(self.COLUMNS) - all(row.again is None for row in self.rows)
+        rows = [row for program in self.programs for row in (program, *(each[:shown] for each in self._cells(program)))]
+        table = Table("{}" + (shown - 1) * "{:>}", rows, self.COLUMNS[:shown], ())
+        return f"{table.html}<small>{html.escape(self.where)}</small>"
 
 
 def stacks() -> Stacks:
