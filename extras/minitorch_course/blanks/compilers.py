@@ -61,7 +61,10 @@ def calls_until_paid(first: Any, compiled: Any, eager: Any) -> Any:
 def _times() -> Iterable[Case]:
     yield "For a first call of 10 s, then 1 s, and 2 s eagerly", 10.0, 1.0, 2.0
     yield "For a first call of 10 s, then 1 s, and 4 s eagerly", 10.0, 1.0, 4.0
-    yield "If compiled code is slower", 10.0, 2.0, 1.0
+    yield "For a first call of 10 s, then 3 s, and 3.5 s eagerly", 10.0, 3.0, 3.5
+    yield "If compiled code is slower", 10.0, 2.0, 1.75
+    yield "If compiled code is as fast", 10.0, 2.0, 2.0
+    yield "If the first call is the fastest", 0.25, 0.5, 2.0
     yield "If the first call is faster already", 1.0, 0.5, 2.0
 
 
@@ -124,6 +127,11 @@ BLANKS = {
         most_to_gain,
         _profiles,
         {
+            "A product that waits for its bytes takes their time: take the larger of the two.": lambda rows, peak, rate: (
+                1
+                + sum(row.bytes / rate for row in rows if row.name != "dot")
+                / sum(row.flops / peak for row in rows if row.name == "dot")
+            ),
             "A product is no part of the rest.": _rest_by(
                 lambda products, rest, rows, bandwidth: 1 + sum(row.bytes for row in rows) / bandwidth / products
             ),

@@ -44,16 +44,23 @@ def _ahead(devices: Any) -> Any:
     ]
 
 
+def _once_more(devices: Any) -> Any:
+    return [
+        [(device, (device + 1) % devices, (device - step) % devices, "add") for device in range(devices)]
+        for step in range(devices)
+    ]
+
+
 def _carried_out(function: Any, devices: int) -> str:
     """Tell what the devices have at the end, each having begun with a one of its own in each chunk."""
-    held = [[10**device] * devices for device in range(devices)]
-    for step in function(devices):
+    held, steps = [[10**device] * devices for device in range(devices)], function(devices)
+    for step in steps:
         for target, chunk, value in [(target, chunk, held[source][chunk]) for source, target, chunk, _ in step]:
             held[target][chunk] += value
     whole = int("1" * devices)
     complete = [[chunk for chunk in range(devices) if chunks[chunk] == whole] for chunks in held]
     if sorted(map(len, complete)) == [1] * devices and len({each for (each,) in complete}) == devices:
-        return "each device has the sum of a chunk of its own"
+        return f"each device has the sum of a chunk of its own after {len(steps)} steps"
     device = next((device for device, chunks in enumerate(complete) if len(chunks) != 1), 0)
     return f"device {device} ends with {' '.join(f'{value:0{devices}d}' for value in held[device])}"
 
@@ -101,6 +108,7 @@ BLANKS = {
         {
             "Each device sends the same chunk in every step, so what has arrived is never passed on.": _same_chunk,
             "Each device sends a chunk to which nothing was added yet. Pass on the one that has just arrived.": _ahead,
+            "After n - 1 steps each sum is complete. You send once more, and a device is counted twice.": _once_more,
         },
         ask=_carried_out,
     ),

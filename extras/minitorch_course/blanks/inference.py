@@ -138,6 +138,10 @@ BLANKS = {
                 gamma / (var + eps),
                 beta - gamma / (var + eps) * mean,
             ),
+            "The eps is added to the variance, under the root.": lambda gamma, beta, mean, variance, eps: (
+                gamma / (np.sqrt(variance) + eps),
+                beta - gamma / (np.sqrt(variance) + eps) * mean,
+            ),
             "The mean is subtracted before x is scaled, so t has s times the mean.": lambda gamma, beta, mean, v, eps: (
                 gamma / np.sqrt(v + eps),
                 beta - mean,
