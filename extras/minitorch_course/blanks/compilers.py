@@ -127,7 +127,7 @@ BLANKS = {
         most_to_gain,
         _profiles,
         {
-            "A product that waits for its bytes takes their time: take the larger of the two.": lambda rows, peak, rate: (
+            "A product takes the larger of two times: that of its FLOPs, or of its bytes.": lambda rows, peak, rate: (
                 1
                 + sum(row.bytes / rate for row in rows if row.name != "dot")
                 / sum(row.flops / peak for row in rows if row.name == "dot")
