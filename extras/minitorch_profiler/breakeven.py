@@ -141,19 +141,24 @@ def eagerly(graph: Graph) -> Callable[[Sequence[np.ndarray[Any, Any]]], list[Ten
 
     Numbers in the program are there beforehand, as views of one element: eager operations take them as they are.
     """
-    literals = {node: _literal(node) for node in graph.nodes if is_splat(node)}
     last = {operand: node for node in graph.nodes for operand in node.inputs}
-    kept = {*graph.outputs, *graph.inputs, *literals}
-    nodes = [node for node in graph.nodes if node not in literals]
-    freed = [{operand for operand in node.inputs if last[operand] is node and operand not in kept} for node in nodes]
+    place = {node: number for number, node in enumerate((*graph.inputs, *graph.nodes))}
+    nodes = [node for node in graph.nodes if not is_splat(node)]
+    ends, steps = {*nodes} - {*graph.outputs}, []
+    for node in nodes:
+        freed = {each for each in node.inputs if last[each] is node} & ends
+        operands, needed_no_more = ([place[each] for each in several] for several in (node.inputs, freed))
+        steps.append((node.primitive, operands, dict(node.params), place[node], needed_no_more))
+    beside = [_literal(node) if is_splat(node) else None for node in graph.nodes]
+    outputs = [place[node] for node in graph.outputs]
 
     def run(arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
-        values = {**literals, **dict(zip(graph.inputs, map(Tensor, arrays), strict=True))}
-        for node, needed_no_more in zip(nodes, freed, strict=True):
-            values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
-            for operand in needed_no_more:
-                del values[operand]
-        return [values[node] for node in graph.outputs]
+        values: list[Any] = [*map(Tensor, arrays), *beside]
+        for primitive, operands, params, at, needed_no_more in steps:
+            values[at] = primitive(*[values[each] for each in operands], **params)
+            for each in needed_no_more:
+                values[each] = None
+        return [values[each] for each in outputs]
 
     return run
 
