@@ -384,7 +384,7 @@ def _why_step(moved: Array, slopes: list[Array], replaced: Array) -> str:
     """The misconception; the last of the gradients is that of the step, and `replaced` that of a walk without sums."""
     return hint(
         not moved.any(),
-        "no weight has changed",
+        "no weight has changed: each list is of the weights after its step, and not before it",
         _is_along(moved, slopes[-1]),
         "it goes up: subtract",
         _is_along(moved, -sum(slopes)),  # type: ignore[arg-type]

@@ -279,6 +279,8 @@ def _wrong_unbroadcast(part: str, case: tuple[Array, Any], answer: Any) -> str |
         "the shares were averaged; each copy changes the result by its whole share, so they add up",
         fits and copies > 1 and given.size and given.flat[0] == gradient.flat[0],
         f"the share of one copy was kept, and those of the other {copies - 1} left out; add them up",
+        given.ndim == len(shape) and any(have != want != 1 for have, want in zip(given.shape, shape, strict=True)),
+        "a dimension was summed that was not expanded: new ones are in front, stretched ones had length 1 before",
         not fits,
         "not every dimension that was expanded is summed",
     )

@@ -93,14 +93,15 @@ def expect(answer: Any, form: Any, what: str = "", more: str = "", count: int | 
         Traceback (most recent call last):
         minitorch_grading.checks.reasons.Wrong: a tuple of two floats was expected, the ends, and it is (1.0,)
     """
-    if _fits(answer, form) and (count is None or count == len(answer)):
+    if (fits := _fits(answer, form)) and (count is None or count == len(answer)):
         return
     if not what:
         kind, inside = get_origin(form), get_args(form)
         many = len(inside) if kind is tuple and ... not in inside else count
         number = "" if many is None else f"{NUMBERS[many] if many < len(NUMBERS) else many} "
         what = f"a {kind.__name__} of {number}{NAMES[get_origin(inside[0]) or inside[0]]}{'s' * (many != 1)}"
-    raise Wrong(f"{what} was expected,{more and f' {more},'} and it is {described(answer)}")
+    has = f"has {len(answer)}:" if fits else "is"
+    raise Wrong(f"{what} was expected,{more and f' {more},'} and it {has} {described(answer)}")
 
 
 def _fits(answer: Any, form: Any) -> bool:

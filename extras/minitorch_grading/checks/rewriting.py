@@ -68,6 +68,7 @@ def _pass_task(
     missed: Callable[[Graph, Graph], str | None],
     values: str,
     refused: str,
+    lost: str = "",
     **drawn: Any,
 ) -> Task:
     """A task in which a pass is written.
@@ -78,6 +79,7 @@ def _pass_task(
         missed: ``(before, after) -> what is left to do``, for a graph that computes the same.
         values: the misconception that is mostly behind other values.
         refused: that behind a graph that the verifier refuses.
+        lost: that behind one whose output is none of its nodes.
         drawn: what the random graphs are like.
     """
 
@@ -98,7 +100,8 @@ def _pass_task(
         return reason and f"{reason}{listed or ''}"
 
     def of_a_refused_graph(part: str, fault: Fault) -> str:
-        return f"{hint(fault.kind in ('GraphError', 'ShapeError', 'DTypeError'), refused)}, given"
+        of_old = lost and "is not in the graph" in fault.text
+        return f"{hint(of_old, lost, fault.kind in ('GraphError', 'ShapeError', 'DTypeError'), refused)}, given"
 
     return Task(driver, parts, make, wrong, about=listing, on_fault=of_a_refused_graph, shrinks=True)
 
@@ -178,6 +181,7 @@ SAME = (
     "two nodes are the same only if the primitive, the operands in their order and the parameters are, "
     "and 0.0 and -0.0 are not one number: params_key tells them apart, == does not"
 )
+OF_OLD = "an output is still the node of the old graph: give the one that has taken its place"
 MERGE = {"the same twice": 8, "chains": 8, "parameters, operands, numbers": 9, RANDOM: 5}
 
 
@@ -220,7 +224,7 @@ def _without_symmetry(graph: Graph) -> int:
     return sum(key[0] is not constant for key in known)
 
 
-merge = _pass_task(harness.merge, MERGE, _repeated, _missed_repeats, SAME, SAME, repeats=0.4)
+merge = _pass_task(harness.merge, MERGE, _repeated, _missed_repeats, SAME, SAME, OF_OLD, repeats=0.4)
 
 # --- laws: the student's table is run by the engine's own rewriting, on values at which tempting laws fail ---------
 

@@ -31,7 +31,7 @@ ADDRESS = {FIRST_TILE: 3, FIRST_ROW: 5, ANY_TILE: 7}
 
 def _elements(random: Random) -> Cases:
     height, width = random.choice((2, 3, 4, 6)), random.choice((4, 5, 8))
-    across, down = random.randint(2, 4), random.randint(2, 4)
+    across, down = random.randint(3, 5), random.randint(2, 4)  # the example has two tiles in a row
     i = random.randrange(1, height)
     places = [
         *((FIRST_TILE, i, j) for j in (0, 1, width - 1)),
@@ -67,7 +67,7 @@ def _wrong_address(part: str, case: tuple[int, ...], answer: Any) -> str | None:
         "that is its place inside of its tile: the tiles before it come first",
         answer == begins + column * height + row,
         "inside of a tile the rows follow each other, and not the columns",
-        answer - inside in ((down + across) * size, (down * columns + across) * size),
+        answer - inside in [(down * many + across) * size for many in (1, 2, columns)],
         f"a row of tiles has {tiles} of them",
     )
 

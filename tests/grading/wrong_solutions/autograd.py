@@ -288,6 +288,11 @@ variants(
     looks_at_the_first_point_alone [0]: or one point alone is in the loss
     - cotangents = {loss(tape, variables, points, labels): 1.0}
     + cotangents = {loss(tape, variables, points[:1], labels[:1]): 1.0}
+    begins_with_the_start [0]: each list is of the weights after its step
+    - found.append(weights)
+    - tape, variables = Tape(), [Var(weight) for weight in weights]
+    + found.append(weights)
+    + tape, variables = Tape(), [Var(weight) for weight in weights]
     takes_a_tiny_rate [14, XOR is learned]: try larger and smaller rates
     - weights = [weight - 0.3 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]
     + weights = [weight - 0.01 * cotangents[each] for weight, each in zip(weights, variables, strict=True)]

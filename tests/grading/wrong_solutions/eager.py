@@ -27,6 +27,16 @@ def forgets_lengths_of_one(gradient, shape):
     return gradient
 
 
+@wrong("eager.unbroadcast", says="a dimension was summed that was not expanded", points=9)
+def sums_the_last_dimensions(gradient, shape):
+    while gradient.ndim > len(shape):
+        gradient = gradient.sum(-1)
+    for dim, length in enumerate(shape):
+        if length == 1:
+            gradient = gradient.sum(dim, keepdim=True)
+    return gradient
+
+
 @wrong("eager.unbroadcast", says="the shares were averaged")
 def averages(gradient, shape):
     while gradient.ndim > len(shape):

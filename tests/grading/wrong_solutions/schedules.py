@@ -39,6 +39,12 @@ def counts_columns_for_tiles(i, j, columns, height, width):
     return tile * height * width + i % height * width + j % width
 
 
+@wrong("schedules.address", says="a row of tiles has")
+def has_the_tiles_of_the_example(i, j, columns, height, width):
+    tile = i // height * 2 + j // width
+    return tile * height * width + i % height * width + j % width
+
+
 @wrong("schedules.address", says="the rows follow each other, and not the columns")
 def turns_the_tile(i, j, columns, height, width):
     tile = i // height * (columns // width) + j // width

@@ -16,7 +16,7 @@ def leaves_the_engine(gradient, shape):
     return array
 
 
-@wrong("eager.unbroadcast", says="not every dimension that was expanded is summed")
+@wrong("eager.unbroadcast", says="a dimension was summed that was not expanded")
 def aligns_on_the_left(gradient, shape):
     while gradient.ndim > len(shape):
         gradient = gradient.sum(dim=-1)
