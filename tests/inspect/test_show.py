@@ -10,6 +10,7 @@ import sys
 import xml.etree.ElementTree as ET
 from importlib.util import find_spec
 from inspect import signature
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from minitorch import nn
 from minitorch.drawable import Drawable, Explorable
 from minitorch.graph import Graph
 from minitorch.primitives import PRIMITIVES
-from minitorch_inspect.colours import FAMILIES, KERNELS, ROLES
+from minitorch_inspect.colours import BLACK, FAMILIES, INK, KERNELS, ROLES, WHITE
 from minitorch_inspect.drawings.drawing import INSIDE, MEMORY, Drawing
 from minitorch_inspect.drawings.summary import MOST_GROUPS
 from minitorch_inspect.painting import layout
@@ -205,6 +206,22 @@ def test_the_bytes_are_the_same_in_every_process() -> None:
     first, second = (json.loads(process.communicate()[0]) for process in processes)
     assert first == second
     assert len(set(first)) == 15
+
+
+@needs_graphviz
+def test_a_picture_is_legible_on_light_and_dark_pages() -> None:
+    """It has no ground of its own, and its letters are ink, or black within a coloured shape."""
+    from matplotlib.image import imread
+
+    f = mt.jit(lambda x: x.softmax(1).sum(0))
+    for picture in (diamond().show(), f.show(mt.ones(2048, 1024), fused=True), nn.Linear(2, 3).show(mt.ones(1, 2))):
+        assert not imread(BytesIO(picture.png))[0, 0, 3], "there is no ground"
+        root = ET.fromstring(picture.svg)
+        assert root.find(f"{SVG}rect") is None
+        for group in root.iter(f"{SVG}g"):
+            filled = [path.get("fill") for path in group.iter(f"{SVG}path") if len(path.get("fill", "")) == len(WHITE)]
+            inside = bool(filled) and not group.get("data-id", "").startswith(("a", "legend"))
+            assert {text.get("fill") for text in group.iter(f"{SVG}text")} <= {BLACK if inside else INK}
 
 
 @needs_graphviz
