@@ -137,6 +137,20 @@ def test_break_even_says_whether_it_pays(monkeypatch, compiled, verdict):
     assert again.rows == plot.rows and verdict in again.title and again.png
 
 
+@pytest.mark.parametrize("spent", [1e-3, 0.02, 0.5])
+@pytest.mark.parametrize(
+    "eager, compiled", [(1.4e-5, 3e-6), (2e-6, 3e-6), (2e-2, 2e-3), (1.6e-3, 1.2e-3), (1e-4, 3e-5)]
+)
+def test_no_word_of_the_break_even_covers_another_or_a_line(spent, eager, compiled):
+    figure = mt.inspect.plot_breakeven(BreakEven(spent, eager, compiled)).figure
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    heights = [axes.transData.transform((1, each))[1] for each in (eager, compiled)]
+    boxes = [Text.get_window_extent(each) for each in axes.texts]
+    assert not [box for box in boxes for height in heights if box.y0 < height < box.y1]
+    assert not [1 for one, other in combinations(boxes, 2) if one.overlaps(other)]
+
+
 @pytest.mark.parametrize("name", ["several", "step", "nothing to do", "nothing in it"])
 @pytest.mark.parametrize("plot", NAMES)
 def test_every_plot_is_a_picture_and_a_text(plot, name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -79,6 +80,17 @@ def _measured(found: BreakEven) -> str:
     )
 
 
+def _beside(found: BreakEven, most: float) -> float:
+    """The number of calls at which the curve is farthest from both lines, so that its label covers neither."""
+
+    def distance(calls: float) -> float:
+        return min(abs(math.log(found.per_call(calls) / line)) for line in (found.eager, found.compiled))
+
+    between = (found.eager * found.compiled) ** 0.5 - found.compiled
+    places = [most**0.04, *([found.spent / between] if between > 0 else ())]
+    return max((each for each in places if 1 <= each <= most**0.6), key=distance)
+
+
 def _draw(found: BreakEven, name: str, figure: Figure) -> None:
     axes = figure.subplots()
     most = max(CALLS[4], 10 * (found.calls or 0))
@@ -91,15 +103,22 @@ def _draw(found: BreakEven, name: str, figure: Figure) -> None:
     room = (top / bottom) ** 0.1  # for words above the highest line and below the lowest
     axes.set_ylim(bottom / room, top * room)
     small: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": INK}
-    axes.annotate("a compiled call, compiling not counted", (1.1, found.compiled), xytext=(0, -11), **small)
-    early = (most**0.04, found.per_call(most**0.04))
-    axes.annotate(f"{name}, with {duration(found.spent)} of compiling", early, xytext=(8, 4), **small)
-    axes.annotate("eager", (most / 1.1, found.eager), xytext=(0, 4), ha="right", **small)
+    above, below = (0, 4), (0, -11)
+    pays = found.calls is not None
+    text = "a compiled call, compiling not counted"
+    axes.annotate(text, (1.1, found.compiled), xytext=below if pays else above, **small)
+    near = _beside(found, most)
+    text = f"{name}, with {duration(found.spent)} of compiling"
+    axes.annotate(text, (near, found.per_call(near)), xytext=(8, 4), **small)
+    axes.annotate("eager", (most / 1.1, found.eager), xytext=above if pays else below, ha="right", **small)
     if found.calls:
         axes.plot(found.calls, found.eager, "o", color=INK, markersize=8, zorder=3, clip_on=False)
         label = f"paid after {found.calls:,} call{'s' * (found.calls != 1)}"
         late = found.calls > most**0.7  # no room to the right
-        beside: dict[str, Any] = {"xytext": (-10, -14), "ha": "right"} if late else {"xytext": (10, 8)}
+        heights = [axes.transData.transform((1, each))[1] for each in (found.eager, found.compiled)]
+        between = (heights[0] - heights[1]) * 72 / figure.dpi  # in points
+        low = -14 - (between if between < 24 else 0)  # below both lines, if there is no room between them
+        beside: dict[str, Any] = {"xytext": (-10, low), "ha": "right"} if late else {"xytext": (10, 8)}
         axes.annotate(label, (found.calls, found.eager), **beside, **small)
     axes.set_xlabel("calls")
     axes.set_ylabel("time per call, on average")
