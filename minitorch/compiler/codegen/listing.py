@@ -45,7 +45,7 @@ def _blocks(listing: str) -> tuple[list[list[str]], list[list[int]]]:
             blocks.append([])
             labels[label[1]] = len(blocks) - 1
         elif line.startswith("\t") and not line.startswith("\t."):
-            blocks[-1].append(line.strip())
+            blocks[-1].append(line.strip().expandtabs(16))  # wider than any name
             jump, ends = JUMP.match(line), line.split()[0] in ENDS
             if jump:
                 jumps.append((len(blocks) - 1, jump[2]))

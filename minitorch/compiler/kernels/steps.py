@@ -38,7 +38,7 @@ RUNTIME = "minitorch.compiler.runtime.isolated"
 
 SLOW = 1.0  # seconds; slower steps are measured by one run
 INTENSITY = 4  # FLOPs per byte; kernels above it are measured in FLOP/s, others in B/s
-BAR = 24  # letters of the highest rate's bar in a notebook's table
+BAR = 16  # letters of the highest rate's bar in a notebook's table
 WIDEST = 72  # characters of a rewrite in a line of a table; more of them go on in the next line
 
 
