@@ -23,7 +23,7 @@ from typing import Any
 
 from minitorch.tables import Table
 
-from .catching import box, display, plain
+from .catching import box, display, plain, wrapped
 
 Guess = float | str | list[str]
 
@@ -90,7 +90,7 @@ class Prediction:
             Which is faster? Too noisy to conclude; run the cell again.
         """
         if value is None:
-            print(plain(f"{self.question} {TOO_NOISY}"))
+            print(wrapped(plain(f"{self.question} {TOO_NOISY}")))
             return
         if self.order and sorted(value) != sorted(self.order):
             raise ValueError(f"the answer has to be an order of {self.order}, not {value!r}")
@@ -99,7 +99,7 @@ class Prediction:
         self.value = list(value) if self.order else value if self.choices else float(value)
         _write(self)
         if self.guess is None:
-            print(plain(self._told()))
+            print(wrapped(plain(self._told())))
         else:
             display(Verdict(self._told(), self.is_right))
 
