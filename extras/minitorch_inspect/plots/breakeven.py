@@ -86,7 +86,7 @@ def _beside(found: BreakEven, most: float) -> float:
     def distance(calls: float) -> float:
         return min(abs(math.log(found.per_call(calls) / line)) for line in (found.eager, found.compiled))
 
-    between = (found.eager * found.compiled) ** 0.5 - found.compiled
+    between = math.sqrt(found.eager * found.compiled) - found.compiled
     places = [most**0.04, *([found.spent / between] if between > 0 else ())]
     return max((each for each in places if 1 <= each <= most**0.6), key=distance)
 
@@ -103,14 +103,12 @@ def _draw(found: BreakEven, name: str, figure: Figure) -> None:
     room = (top / bottom) ** 0.1  # for words above the highest line and below the lowest
     axes.set_ylim(bottom / room, top * room)
     small: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": INK}
-    above, below = (0, 4), (0, -11)
-    pays = found.calls is not None
-    text = "a compiled call, compiling not counted"
-    axes.annotate(text, (1.1, found.compiled), xytext=below if pays else above, **small)
+    eager, compiled = ((0, 4), (0, -11)) if found.calls else ((0, -11), (0, 4))  # above and below both lines
+    axes.annotate("a compiled call, compiling not counted", (1.1, found.compiled), xytext=compiled, **small)
     near = _beside(found, most)
-    text = f"{name}, with {duration(found.spent)} of compiling"
-    axes.annotate(text, (near, found.per_call(near)), xytext=(8, 4), **small)
-    axes.annotate("eager", (most / 1.1, found.eager), xytext=above if pays else below, ha="right", **small)
+    label = f"{name}, with {duration(found.spent)} of compiling"
+    axes.annotate(label, (near, found.per_call(near)), xytext=(8, 4), **small)
+    axes.annotate("eager", (most / 1.1, found.eager), xytext=eager, ha="right", **small)
     if found.calls:
         axes.plot(found.calls, found.eager, "o", color=INK, markersize=8, zorder=3, clip_on=False)
         label = f"paid after {found.calls:,} call{'s' * (found.calls != 1)}"
