@@ -87,7 +87,7 @@ def _beside(found: BreakEven, most: float) -> float:
         return min(abs(math.log(found.per_call(calls) / line)) for line in (found.eager, found.compiled))
 
     between = math.sqrt(found.eager * found.compiled) - found.compiled
-    places = [most**0.04, *([found.spent / between] if between > 0 else ())]
+    places: list[float] = [most**0.04, *([found.spent / between] if between > 0 else ())]
     return max((each for each in places if 1 <= each <= most**0.6), key=distance)
 
 
