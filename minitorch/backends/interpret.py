@@ -21,6 +21,7 @@ from ..graph import Graph
 from ..interpreters import Watcher, current_watcher, run_silently, settled
 from ..ir import INPUT, Node
 from ..primitives import Literal
+from ..primitives import check as CHECK
 from ..primitives import constant as CONSTANT
 
 Array = np.ndarray[Any, Any]
@@ -150,7 +151,7 @@ def _last_uses(graph: Graph) -> dict[int, list[int]]:
 def _owner(node: Node) -> tuple[Node, bool]:
     """Return the node whose memory may hold a value, and whether the value is dense there (no element repeated)."""
     dense = True
-    while node.primitive.is_view:
+    while node.primitive.is_view or node.primitive is CHECK:
         dense = dense and node.primitive.name not in ("expand", "unfold")
         node = node.inputs[0]
     return node, dense

@@ -15,7 +15,7 @@ from minitorch.graph import Graph, apply, input_node
 from minitorch.interpreters import observing
 from minitorch.ir import Spec
 from minitorch.nn import functional as F
-from minitorch.primitives import add, concatenate, exp, expand, permute, reshape
+from minitorch.primitives import add, check, concatenate, exp, expand, permute, reshape
 from minitorch.tree import flatten
 from tests.support.graphs import arrays_for, evaluate_graph, graphs, same_bits
 
@@ -64,7 +64,8 @@ def test_an_output_may_be_an_input_twice_and_a_view():
         flat = apply(reshape, x, shape=(6,))
         turned = apply(permute, x, dims=(1, 0))
         wide = apply(expand, flat, shape=(2, 6))
-        return [x, x, flat, turned, wide, wide], [flat, turned, wide]
+        checked = apply(check, x, low=0, high=5, what="f: x", error="ValueError")
+        return [x, x, flat, turned, wide, wide, checked], [flat, turned, wide, checked]
 
     graph, array = x_and_graph(build)
     results = interpret(graph)([array])

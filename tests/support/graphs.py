@@ -184,8 +184,10 @@ def make_unary(draw: Draw, pool: Pool, primitive: Primitive) -> Node | None:
         return apply(P.bitcast, x, dtype=draw(st.sampled_from(alike)))
     if primitive is P.check:
         x = one_of(draw, pool, lambda spec: spec.dtype is int64, int64)
-        x = apply(P.remainder, x, literal(5, x.spec))
-        return apply(P.check, x, low=0, high=4, what="f: x", error="ValueError")
+        low, high = -(2**63), 2**63 - 1  # of an input, too, which is then the result
+        if draw(st.booleans()):
+            low, high, x = 0, 4, apply(P.remainder, x, literal(5, x.spec))
+        return apply(P.check, x, low=low, high=high, what="f: x", error="ValueError")
     types = accepted(primitive)
     return apply(primitive, one_of(draw, pool, lambda spec: spec.dtype in types, draw(st.sampled_from(types))))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from minitorch.compiler.loop_ir import source
 from minitorch.compiler.runtime import threads
 from minitorch.compiler.scheduling.contractions.attention import recognise
 from minitorch.compiler.scheduling.schedules.choice import scheduled
+from minitorch.compiler.target import TARGETS
 from tests.support.graphs import assert_close
 from tests.support.helpers import of_all_widths
 
@@ -421,3 +423,14 @@ def test_every_result_is_stored_if_it_is_as_long_as_a_sum(sizes: tuple[int, int,
     checked = mt.jit(gradient(network), check=True)
     checked(*arguments)
     assert all(report.ok for report in checked.checked())
+
+
+@pytest.mark.parametrize("dtype", [mt.float32, mt.float64], ids=str)
+@pytest.mark.parametrize("target", sorted(TARGETS))
+def test_attention_of_few_rows_has_a_schedule_of_its_own(target: str, dtype: mt.DType) -> None:
+    """A block of rows may be shorter than a tile of the output. A refused schedule warns: an error here."""
+    for rows, columns, depth, batch in itertools.product((1, 2, 3, 5), (2, 3, 9), (2, 3, 8), (1, 2)):
+        arguments = tensors((1, 1, rows, depth), *[(1, batch, columns, depth)] * 2, dtype=dtype)
+        ledger = mt.jit(F.scaled_dot_product_attention).ledger(*arguments)
+        for kernel in ledger.for_target(target).kernels:
+            assert kernel.schedule is not None

@@ -13,6 +13,7 @@ The blocks of columns pass by a block of rows in one of three ways.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load, Number, Position, computed_in, rewritten
@@ -266,7 +267,7 @@ class _Schedule:
         staged = ["scores"] if self.scores == "scores" else []
         yield R.split(f"r@{','.join([*staged, *weights])}", self.lanes, "u", "w")
         yield R.split(f"r@{','.join([*tiles, *numbers, *at.stored])}", self.lanes, "v", "w")
-        yield R.split(f"r@{','.join(outputs)}", NUMBERS, "ro", "ri")
+        yield R.split(f"r@{','.join(outputs)}", math.gcd(NUMBERS, self.rows), "ro", "ri")
         yield R.split(f"j@{','.join(tiles)}", self.columns, "jo", "ji")
         vector = "vi" if self.across < self.vectors else "v"
         if self.across < self.vectors:

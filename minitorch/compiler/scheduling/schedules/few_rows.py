@@ -39,7 +39,7 @@ def few_rows_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tu
     left, right = product.total.value.parts()
     size = group_size(product.total.value.dtype, left, right, target, lanes)
     if (
-        not 2 <= row.extent <= MOST_ROWS[product.total.value.dtype.category]
+        not 2 <= row.extent <= MOST_ROWS.get(product.total.value.dtype.category, 0)
         or k.extent % (lanes * size)
         or product.itemsize != 4
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,15 @@ def test_two_to_four_rows_of_integers_pack_nothing(rows: int, target: str) -> No
     kernel = kernel_of(integers, drawn(rows, 64, 256, 0), target)
     packs = [each.name for each in kernel.schedule if each.name == "pack"]
     assert bool(packs) == (rows == 5), kernel.schedule
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_few_rows_of_any_type_have_a_schedule(dtype: mt.DType) -> None:
+    """Products of few rows are judged by their type; that of bools is neither int nor float."""
+    for m, n, k in itertools.product((2, 3), (2, 5), (7, 8, 64)):
+        a, b = (mt.from_numpy(np.random.default_rng(m).integers(0, 2, shape)).to(dtype) for shape in ((m, k), (n, k)))
+        found = mt.jit(mt.inner)(a, b)
+        assert found.dtype is dtype and np.array_equal(found.double().numpy(), mt.inner(a, b).double().numpy())
 
 
 @pytest.mark.parametrize("target", executable_targets())
