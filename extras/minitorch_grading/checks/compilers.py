@@ -284,7 +284,12 @@ KINDS = {"p": "pointwise", "r": "row", "a": "all", "d": "product"}
 FIXED = {
     "pointwise and rows": ("a=p(x) b=p(a) c=r(b) d=p(b,c)", "a=p(x) b=p(y) c=r(b) d=p(c)"),
     "a sum over everything": ("a=a(x) b=p(x,a)", "a=p(x) b=a(a) c=p(a,b) d=r(c) e=a(d) f=p(e,y)", "a=a(x) b=a(a)"),
-    "products": ("a=p(x) b=d(a,w) c=p(b)", "a=p(x) b=d(a,w) c=p(a,b) d=r(c)", "a=d(x,w) b=d(a,v) c=p(a,b)"),
+    "products": (
+        "a=p(x) b=d(a,w) c=p(b)",
+        "a=p(x) b=d(a,w) c=p(a,b) d=r(c)",
+        "a=d(x,w) b=d(a,v) c=p(a,b)",
+        "a=a(x) b=p(a,x) c=p(x) d=d(c,w) e=p(d) f=p(b,e)",
+    ),
     "epilogues": (
         "a=d(x,w) b=p(a,y) c=p(b)",
         "a=d(x,w) b=p(a) c=p(a,b) d=d(c,v) e=p(d,c)",

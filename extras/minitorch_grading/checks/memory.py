@@ -157,6 +157,8 @@ OVERWRITTEN = {
         "%0 = exp(x); %1 = reduce_sum(%0, dims=[0]); %2 = expand(%1, shape=[2,3]); %3 = neg(y); %4 = mul(%3, %2); %4",
     ),
 }
+# A product has the shape of its operands here, and reads all of a row.
+SQUARE = graph_text("f32[3,3]", "%0 = exp(x); %1 = dot(%0, y, dtype=f32); %2 = neg(%1); %2")
 TURNED = graph_text("f32[3,3]", "%0 = exp(x); %1 = permute(%0, dims=[1,0]); %2 = add(%0, %1); %3 = neg(%2); %3")
 
 
@@ -176,6 +178,7 @@ def _overwrites(random: Random) -> Cases:
     return [
         *in_parts(OVERWRITTEN, text_of),
         (ELEMENTS, TURNED),
+        (ELEMENTS, SQUARE),
         (OWNERS, random_memory(random, 6, views=False)),
         (LATER, random_memory(random, 7)),
     ]

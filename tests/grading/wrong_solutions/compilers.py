@@ -1,7 +1,7 @@
 """Solutions of exercise 15, beside other compilers."""
 
 from minitorch_grading.harness.compilers import SAME
-from tests.grading.wrong_solutions import right, wrong
+from tests.grading.wrong_solutions import right, variants, wrong
 
 # --- language ---------------------------------------------------------------------------------------------------
 
@@ -146,6 +146,16 @@ def with_a_search(rows, epilogues):
         found.append(tuple(kernel))
         left = [name for name in left if name not in kernel]
     return found
+
+
+variants(
+    with_a_search,
+    """
+    lets_a_product_begin_at_once [22, products]: waits for another kernel
+    - waits = one in home or "product" in (each, kind[one]) or kind[one] == "all"
+    + waits = one in home or kind[one] in ("all", "product")
+    """,
+)
 
 
 @wrong("compilers.kernels", says="are one kernel", points=0)

@@ -171,6 +171,9 @@ variants(
     - users, outputs = graph.users(), graph.outputs
     - if conv is None or conv.primitive.name != "conv" or users[conv] != (norm,) or conv in outputs:
     + if conv is None or conv.primitive.name != "conv":
+    takes_one_reader_for_enough [statistics of the batch]: the numbers of mul are no constants
+    - if all(each.primitive.name == "constant" for each in norm.inputs[1:]):
+    + if len(norm.inputs) == 5:
     has_no_guard_for_statistics: the numbers of mul are no constants
     - users, outputs = graph.users(), graph.outputs
     + users = graph.users()
@@ -240,20 +243,33 @@ def counts_roundings_of_both(weight, bias, gamma, beta, mean, variance, eps, x):
     return 2 * (len(x) + 8) * 1.01 * 2.0**-24 * terms
 
 
+variants(
+    counts_roundings_of_both,
+    """
+    counts_those_of_one [14]: each of the two programs may be off by as much
+    - return 2 * (len(x) + 8) * 1.01 * 2.0**-24 * terms
+    + return (len(x) + 8) * 1.01 * 2.0**-24 * terms
+    multiplies_by_the_deviation [14]: which is too small
+    - s = np.abs(gamma / np.sqrt(variance + eps))
+    + s = np.abs(gamma * np.sqrt(variance + eps))
+    """,
+)
+
+
 @wrong("inference.error_bound", says="the error is a share of the terms, not of their sum")
 def takes_the_size_of_the_result(weight, bias, gamma, beta, mean, variance, eps, x):
     s = gamma / np.sqrt(variance + eps)
     return 2 * (len(x) + 8) * 2.0**-24 * np.abs(s * (weight @ x + bias - mean) + beta)
 
 
-@wrong("inference.error_bound", says="the error is a share of the terms, not of their sum", points=13)
+@wrong("inference.error_bound", says="the error is a share of the terms, not of their sum", points=7)
 def takes_the_size_of_the_shift(weight, bias, gamma, beta, mean, variance, eps, x):
     s = gamma / np.sqrt(variance + eps)
     shift = np.abs(s * (bias - mean) + beta)
     return 2 * (len(x) + 8) * 2.0**-24 * (np.abs(s * (weight @ x)) + shift)
 
 
-@wrong("inference.error_bound", says="each of the k additions may round", points=13)
+@wrong("inference.error_bound", says="each of the k additions may round", points=7)
 def counts_one_rounding_a_step(weight, bias, gamma, beta, mean, variance, eps, x):
     s = np.abs(gamma / np.sqrt(variance + eps))
     terms = s * (np.abs(weight) @ np.abs(x) + np.abs(bias) + np.abs(mean)) + np.abs(beta)
@@ -308,6 +324,9 @@ variants(
     takes_the_shortest_latency: meets the deadline, but keeps the server busier
     - return min(found, key=lambda plan: plan[2], default=None)
     + return min(found, key=lambda plan: plan[1], default=None)
+    lets_it_fall_behind_a_little [none]: no batch will do, so None was expected
+    - if latency <= deadline and busy <= 1:
+    + if latency <= deadline and busy < 2:
     forgets_to_keep_up: no batch will do, so None was expected
     - if latency <= deadline and busy <= 1:
     + if latency <= deadline:

@@ -1,7 +1,7 @@
 """Solutions of exercise 11, memory."""
 
 from minitorch_grading.harness.memory import ELEMENTWISE, is_buffer, is_view
-from tests.grading.wrong_solutions import right, wrong
+from tests.grading.wrong_solutions import right, variants, wrong
 
 # --- live_ranges ------------------------------------------------------------------------------------------------
 
@@ -187,6 +187,16 @@ def asks_who_is_left(graph):
                     found.append((node, operand))
         needed.update(read)
     return found
+
+
+variants(
+    asks_who_is_left,
+    """
+    asks_for_the_shape_alone [10, element by element]: an element of the result needs other elements
+    - if node.primitive in ELEMENTWISE:
+    + if not is_view(node):
+    """,
+)
 
 
 @wrong("memory.may_overwrite", says="it is read again later, itself or through a view")

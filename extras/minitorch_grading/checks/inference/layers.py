@@ -14,7 +14,7 @@ import numpy as np
 from ...harness import inference as harness
 from ...harness.plain import Array, Value, described
 from ..compare import wrong_array
-from ..reasons import Wrong, expect
+from ..reasons import Wrong, expect, hint
 from ..task import Task
 
 
@@ -193,7 +193,8 @@ convincing = Task(harness.convincing, CONVINCING, _numbers_of, _survivor, draws=
 ERROR_BOUND = {"random numbers": 6, "terms that cancel": 7, "a long sum": 7}
 U = 2.0**-24  # the unit roundoff of float32
 STEPS, FOLDING = 5, 3  # after the sum: bias, mean, deviation, gamma, beta; of the folded weights
-LOOSE = 3.0  # times the bound of the notebook; more of it forgives other ways to count roundings
+# Times the bound of the notebook; more of LOOSE, and less of TIGHT, forgives other ways to count roundings.
+LOOSE, TIGHT = 3.0, 0.7
 
 
 def derived(layer: Layer, x: Array) -> Array:
@@ -260,6 +261,10 @@ def _wrong_bound(part: str, arguments: Any, answer: Any) -> str | None:
     at = int(np.argmax(np.where(np.isnan(given), np.inf, found - given)))
     if not (given >= found).all():
         return f"output {at} is off by {found[at]:.3g}, and the bound is {given[at]:.3g}: {HINTS[part]}"
+    if part == "random numbers" and not (given >= TIGHT * allowed).all():
+        at = int(np.argmin(given - TIGHT * allowed))
+        said = f"the bound of output {at} is {given[at]:.3g}, which is too small: {allowed[at]:.3g} can be shown"
+        return said + hint(np.allclose(2 * given, allowed, 0.1, 0), HINTS["random numbers"])
     if not (given <= LOOSE * allowed).all():
         at = int(np.argmax(given - LOOSE * allowed))
         return f"the bound of output {at} is {given[at]:.3g}, which is too large: {allowed[at]:.3g} can be shown"

@@ -96,6 +96,7 @@ def _cases(random: Random) -> list[tuple[str, str]]:
         (SECOND, b.text(b.norm(shown), shown)),
         (BATCH, b.text(b.norm(trained, mean=_mean(trained)))),
         (BATCH, b.text(b.norm(learned, variance=squares))),
+        (BATCH, b.text(b.norm(b.conv(x), mean=_mean(x)))),
         *(("random graphs", _random(random, b, size)) for size in (6, 9, 12)),
     ]
 

@@ -54,8 +54,10 @@ def _cases(random: Random) -> list[Any]:
     rows, rate = _rows(random, BATCHES), 400.0
     shortest = max(rows[0][1] / 2e10, rows[0][2] / 2e11)
     cases += [("none", (rows, 2e10, 2e11, rate, shortest * share)) for share in (0.9, 1.1)]
-    slow = [(batch, size, 200 * flops) for batch, size, flops in rows]  # more than 1 s of arithmetic in a second
-    return [*cases, ("none", (slow, 2e10, 2e11, 2000.0, 1e3))]
+    for seconds in (1.5, 40.0):  # of arithmetic in a second: the server does not keep up
+        slow = [(batch, size, round(batch * seconds * 2e11 / rate)) for batch, size, _ in rows]
+        cases.append(("none", (slow, 2e10, 2e11, rate, 1e3)))
+    return cases
 
 
 def _wrong(part: str, given: Given, answer: Any) -> str | None:
