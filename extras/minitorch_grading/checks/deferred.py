@@ -86,6 +86,7 @@ PROGRAMS = {  # `t` makes a tensor of a number; numbers in braces are drawn
     NUMBERS: (
         "a = t({0}); b = a * {1}; c = t({2}); d = b + c; float(d)",
         "a = t({0}); b = a * {1}; c = b + {2}; float(c)",
+        "a = t({0}); b = a * -{1}; bool(b); float(b)",
     ),
     "nothing runs unasked": ("a = t({0}); b = t({1}); c = a * b; d = c + {2}", "a = t({0}); float(a)"),
     "all that waits runs at once": (

@@ -299,6 +299,7 @@ def _ways_back(random: Random) -> Cases:
         (TWICE, "%0 = neg(x); %1 = mul(%0, y); %2 = sub(%1, %0); %3 = add(%2, %0); %3"),
         ("one operand twice", "%0 = exp(x); %1 = mul(%0, %0); %2 = add(%1, y); %2"),
         ("an input without use", "%0 = neg(x); %1 = mul(%0, y); %2 = exp(x); %2"),
+        ("an input without use", "%0 = exp(x); %1 = mul(%0, y); %0"),
     ]
     texts = [*((part, graph_text("f64[]", program)) for part, program in programs), (TWICE, _diamonds(random))]
     return [(part, (text, x, y)) for part, text in texts]
@@ -368,6 +369,8 @@ def _wrong_backward(part: str, case: Any, answer: Any) -> str | None:
         "the gradient was counted once, the value is used twice: add up what comes back from every use",
         is_answer(_too_early(graph, shares)),
         "a cotangent was handed on before it is complete: all users of a node come first",
+        is_answer(_cotangents(graph.with_nodes(graph.nodes, graph.nodes[-1:]), shares)),
+        "the walk begins at the last node: the output may stand before it",
     )
 
 

@@ -80,7 +80,7 @@ def _wrong_train(part: str, case: tuple[Array, list[float]], answer: Any) -> str
     for rate in rates:
         right = right - rate * right
     if reason := wrong_array(given, right, 1e-9):
-        return reason
+        return reason + hint(not wrong_array(given, right, 1e-4), "a number has lost digits on its way, as in float32")
     if part == RIGHT:
         return None
     if not calls:

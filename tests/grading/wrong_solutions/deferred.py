@@ -1,6 +1,6 @@
 """Solutions of exercise 05, deferred execution."""
 
-from tests.grading.wrong_solutions import right, wrong
+from tests.grading.wrong_solutions import right, variants, wrong
 
 # --- seen -------------------------------------------------------------------------------------------------------
 
@@ -85,6 +85,16 @@ def keeps_values_in_a_dict(run):
         return name
 
     return tensor
+
+
+variants(
+    keeps_values_in_a_dict,
+    """
+    takes_negative_numbers_for_false [0]: and should be [True,
+    - return float(self) != 0.0
+    + return float(self) > 0.0
+    """,
+)
 
 
 @wrong("deferred.lazy", says="run was never called", points=0)

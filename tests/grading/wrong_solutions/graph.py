@@ -295,6 +295,16 @@ def overwrites(graph, pull):
     return [cotangents[node] for node in graph.inputs]
 
 
+@wrong("graph.backward", says="the walk begins at the last node", points=16)
+def takes_the_last_node_for_the_output(graph, pull):
+    cotangents = dict.fromkeys((*graph.inputs, *graph.nodes), 0.0)
+    cotangents[graph.nodes[-1]] = 1.0
+    for node in reversed(graph.nodes):
+        for operand, share in zip(node.inputs, pull(node, cotangents[node]), strict=True):
+            cotangents[operand] += share
+    return [cotangents[node] for node in graph.inputs]
+
+
 @wrong("graph.backward", says="an operand that stands twice", points=16)
 def takes_distinct_operands(graph, pull):
     cotangents = dict.fromkeys((*graph.inputs, *graph.nodes), 0.0)

@@ -316,6 +316,14 @@ def jits_at_every_step(jit, x, rates):
     return x
 
 
+@wrong("tracing.train", says="a number has lost digits on its way", points=0)
+def gives_the_rates_in_single_precision(jit, x, rates):
+    step = jit(lambda x, rate: x - rate * x)
+    for rate in rates:
+        x = step(x, np.asarray(rate, np.float32))
+    return x
+
+
 @wrong("tracing.train", says="a Python number belongs to the signature", points=7)
 def gives_numbers(jit, x, rates):
     step = jit(lambda x, rate: x - rate * x)
