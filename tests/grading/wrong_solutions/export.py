@@ -1,7 +1,7 @@
 """Solutions of exercise 14, export."""
 
 from minitorch_grading.harness.export import emit
-from tests.grading.wrong_solutions import right, wrong
+from tests.grading.wrong_solutions import right, variants, wrong
 
 # --- hard_swish -------------------------------------------------------------------------------------------------
 
@@ -242,6 +242,16 @@ def tries_every_prefix(wanted, found):
             table[name] = [other, matrix]
     used = [other for other, _ in table.values()]
     return table, sorted({*wanted, *found} - {*table, *used})
+
+
+variants(
+    tries_every_prefix,
+    """
+    takes_the_longest_prefix [13, left over]: the answer has None
+    - best = max(best, pairs, key=len)
+    + best = pairs or best
+    """,
+)
 
 
 @wrong("export.name_table", says="a square one does not show it", part="transposed", points=6)

@@ -150,6 +150,7 @@ def _checkpoint(random: Random, part: str) -> tuple[dict[str, list[int]], dict[s
         del found[f"{prefix}{root}0.up.bias"]
         found[f"{prefix}{root}last.weight"] = [classes + 1, width]
         found[f"{prefix}step"] = []
+        found[f"{prefix}old.{root}last.weight"] = [classes, width]  # this prefix fits one name, and the other one most
         if random.random() < 0.5:  # all of them are transposed, and one has another length besides
             found = {name: shape[::-1] for name, shape in found.items()}
     names = list(found)
