@@ -36,7 +36,8 @@ MOST_CURVED = 200
 CURVED, LARGE = "splines=true", "splines=line, nslimit=0.5, nslimit1=1, mclimit=0.3"
 
 SHAPES = {role.name: role.shape for role in ROLES}
-WIDER = {"ellipse": 14.0, "octagon": 8.0, "note": 8.0, "parallelogram": 22.0}  # the margins of an outline around its text
+# The margins of an outline around its text:
+WIDER = {"ellipse": 14.0, "octagon": 8.0, "note": 8.0, "parallelogram": 22.0}
 HIGHER = {"cylinder": 8.0}
 
 Point = tuple[float, float]
