@@ -45,6 +45,14 @@ def order(call: Limited, case: tuple[str, Any]) -> Any:
 # --- run --------------------------------------------------------------------------------------------------------
 
 
+def _run_once(run: Any, graph: Graph, fetches: list[Node], feeds: dict[str, Array], compute: Any) -> Any:
+    given = dict(feeds)
+    values = run(graph, fetches, given, compute)
+    if given.keys() != feeds.keys():
+        raise ValueError("feeds is the caller's: what is put into it would be fed to the next run, too")
+    return values
+
+
 @driver("graph.run", NEEDS)
 def run(call: Limited, case: tuple[str, Any]) -> Any:
     """A graph, the places of what is fetched, and what is fed; `compute` consults the judge, who computes the value."""
@@ -55,7 +63,7 @@ def run(call: Limited, case: tuple[str, Any]) -> Any:
     def compute(node: Node, operands: Sequence[Array | None]) -> Any:
         return call.consult((places_of(everything, [node]), list(operands)))
 
-    values = call(graph, [everything[place] for place in fetched], dict(feeds), compute)
+    values = call.within(_run_once, graph, [everything[place] for place in fetched], feeds, compute)
     return list(values) if isinstance(values, (list, tuple)) else values
 
 

@@ -129,6 +129,19 @@ def recurses_with_a_memory(graph, fetches, feeds, compute):
     return [value(node) for node in fetches]
 
 
+@wrong("graph.run", says="feeds is the caller's", points=0)
+def puts_values_into_the_feeds(graph, fetches, feeds, compute):
+    needed = set(fetches)
+    for node in reversed(graph.nodes):
+        if node in needed:
+            needed.update(node.inputs)
+    feeds.update({node: feeds[node.params["name"]] for node in graph.inputs if node in needed})
+    for node in graph.nodes:
+        if node in needed:
+            feeds[node] = compute(node, [feeds[operand] for operand in node.inputs])
+    return [feeds[node] for node in fetches]
+
+
 @wrong("graph.run", says="keep what has been computed", points=24)
 def recurses_without_a_memory(graph, fetches, feeds, compute):
     def value(node):
