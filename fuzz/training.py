@@ -32,6 +32,11 @@ OPTIMIZERS = (
     "Adam(model.parameters(), lr=0.01)",
     "Adam(model.parameters(), lr=0.01, weight_decay=0.1, amsgrad=True)",
     "AdamW(model.parameters(), lr=0.01)",
+    "Adagrad(model.parameters(), lr=0.1)",
+    "RMSprop(model.parameters(), lr=0.01, momentum=0.9)",
+    "Adadelta(model.parameters(), weight_decay=0.01)",
+    "Adamax(model.parameters(), lr=0.01)",
+    "NAdam(model.parameters(), lr=0.01)",
 )
 CLASSIFYING = ("F.cross_entropy(model({}), {})", "mt.nn.CrossEntropyLoss(label_smoothing=0.1)(model({}), {})",
                "mt.nn.NLLLoss()(F.log_softmax(model({}), dim=1), {})")  # fmt: skip

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 from .. import primitives as P
-from ..dtypes import DType, float32, float64
+from ..dtypes import float64
 from ..functional.inplace import assign
 from ..functional.operands import to_dtype
 from ..tensor import Tensor
-from .group import ParamGroup, hyperparameters
-from .optimizer import Optimizer
+from .formula import OneFormula, running_mean
+from .group import How, ParamGroup, hyperparameters
 
 
-class Adam(Optimizer):
+class Adam(OneFormula):
     """Running means of the gradient and its square: ``p -= lr * mean / (sqrt(mean_of_squares) + eps)``.
 
     From Kingma and Ba, arXiv:1412.6980. Both means start at zero, and are divided by their bias towards it.
@@ -27,6 +27,7 @@ class Adam(Optimizer):
         weight_decay: added to the gradient, times the parameter; in `AdamW` taken off the parameter, times `lr`.
         amsgrad: divide by the largest mean of squares so far (Reddi et al., arXiv:1904.09237).
         maximize: go uphill.
+        **how: PyTorch's `foreach`, `fused` and `capturable`, which change nothing here.
 
     Raises:
         ValueError: for a negative learning rate, eps or weight decay, and for betas outside of [0, 1).
@@ -53,50 +54,40 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **how: Unpack[How],
     ) -> None:
-        rates = hyperparameters(type(self).__name__, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+        rates = hyperparameters(type(self).__name__, how, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
         super().__init__(params, {**rates, "amsgrad": amsgrad, "maximize": maximize})
+
+    def decays_apart(self, group: ParamGroup) -> bool:
+        """Return whether weight decay shrinks the parameters themselves."""
+        return self.decoupled
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         """Return the count of steps, for the corrections, and the two means."""
         return ("step", "exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group.uses("amsgrad") else ()))
 
-    def update(self, group: ParamGroup, parameters: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
-        """Make one step."""
-        numbers: dict[DType, list[Tensor]] = {}
-        updated = []
-        for p, g in zip(parameters, gradients, strict=True):
-            if p.dtype not in numbers:
-                numbers[p.dtype] = self._numbers(group, p)
-            beta1, beta2, rest1, rest2, rate, eps, decay = numbers[p.dtype]
-            if group.uses("weight_decay") and not self.decoupled:
-                g = g + decay * p
-            state = self.state[p]
-            mean = beta1 * state["exp_avg"] + rest1 * g
-            squares = beta2 * state["exp_avg_sq"] + rest2 * (g * g)
-            assign(state["exp_avg"], mean)
-            assign(state["exp_avg_sq"], squares)
-            if group.uses("amsgrad"):
-                squares = P.maximum(state["max_exp_avg_sq"], squares)
-                assign(state["max_exp_avg_sq"], squares)
-            kept = p * decay if group.uses("weight_decay") and self.decoupled else p
-            updated.append(assign(p, kept - rate * mean / (P.sqrt(squares) + eps)))
-        return updated
-
-    def _numbers(self, group: ParamGroup, p: Tensor) -> list[Tensor]:
-        """Return the factors shared by all parameters of a group, in float64, rounded to the parameters' type.
+    def numbers(self, group: ParamGroup, state: dict[str, Tensor]) -> list[Tensor]:
+        """Return the shares of the means, the rate and eps.
 
         The corrections of both means are put into the rate and eps (section 2 of the paper): with ``c = sqrt(1 -
         beta2**t)``, the step is ``lr * c / (1 - beta1**t) * mean / (sqrt(squares) + eps * c)``.
         """
-        lr, beta1, beta2, eps, decay = group.tensors("lr", "betas", "eps", "weight_decay", dtype=float64)
-        step = to_dtype(self.state[p]["step"], float64)
+        lr, beta1, beta2, eps = group.tensors("lr", "betas", "eps", dtype=float64)
+        step = to_dtype(state["step"], float64)
         correction = P.sqrt(1 - P.power(beta2, step))
         rate = lr * correction / (1 - P.power(beta1, step))
-        if self.decoupled:
-            decay = 1 - lr * decay
-        dtype = float32 if p.dtype.itemsize < 4 else p.dtype
-        return [to_dtype(x, dtype) for x in (beta1, beta2, 1 - beta1, 1 - beta2, rate, eps * correction, decay)]
+        return [beta1, beta2, 1 - beta1, 1 - beta2, rate, eps * correction]
+
+    def change(self, group: ParamGroup, state: dict[str, Tensor], g: Tensor, numbers: list[Tensor]) -> Tensor:
+        """Return how far the parameter goes down."""
+        beta1, beta2, rest1, rest2, rate, eps = numbers
+        mean = running_mean(state["exp_avg"], beta1, rest1, g)
+        squares = running_mean(state["exp_avg_sq"], beta2, rest2, g * g)
+        if group.uses("amsgrad"):
+            squares = P.maximum(state["max_exp_avg_sq"], squares)
+            assign(state["max_exp_avg_sq"], squares)
+        return rate * mean / (P.sqrt(squares) + eps)
 
 
 class AdamW(Adam):
@@ -110,6 +101,7 @@ class AdamW(Adam):
         weight_decay: the share of a parameter that is taken off at each step, times `lr`.
         amsgrad: divide by the largest mean of squares so far.
         maximize: go uphill.
+        **how: PyTorch's `foreach`, `fused` and `capturable`, which change nothing here.
 
     Example:
         >>> import minitorch as mt
@@ -133,5 +125,6 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **how: Unpack[How],
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **how)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, TypedDict
 
 from ..dtypes import DType, float64
 from ..errors import TracingError
@@ -173,21 +173,47 @@ def _shares(what: str, value: Any) -> tuple[float, float]:
     return first, second
 
 
+def _share(what: str, value: Any) -> float:
+    number = real(what, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{what} is a share, from 0 to 1, not {number}")
+    return number
+
+
 # How a value of each name is checked; others are flags.
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(("eps", "lr", "momentum", "weight_decay"), nonnegative),
+    **dict.fromkeys(("alpha", "eps", "lr", "momentum", "weight_decay"), nonnegative),
+    **dict.fromkeys(("initial_accumulator_value", "lr_decay", "momentum_decay"), nonnegative),
     "betas": _shares,
     "dampening": real,
+    "rho": _share,
 }
 
 
-def hyperparameters(name: str, **given: Any) -> dict[str, Any]:
+class How(TypedDict, total=False):
+    """PyTorch's choices of how a step is carried out.
+
+    A jitted step is one program, whatever is chosen: `foreach`, `fused` and `capturable` are taken and change nothing.
+    """
+
+    foreach: bool | None
+    fused: bool | None
+    capturable: bool
+    differentiable: bool
+
+
+def hyperparameters(name: str, how: How | None = None, **given: Any) -> dict[str, Any]:
     """Return the hyperparameters of an optimiser of a name, checked.
 
     Raises:
         TypeError: if a number is something else.
-        ValueError: if it is out of range.
+        ValueError: if it is out of range, or a step should be differentiable.
     """
+    for option, value in (how or {}).items():
+        if option not in How.__annotations__:
+            raise TypeError(f"{name} has no option {option!r}; it has {', '.join(How.__annotations__)}")
+        if option == "differentiable" and value:
+            raise ValueError(f"{name}: a step is not differentiable; write `p - lr * g` for a step with a gradient")
     return {each: CHECKS[each](f"{name}: {each}", value) if each in CHECKS else value for each, value in given.items()}
 
 

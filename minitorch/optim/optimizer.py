@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 from ..autograd import enable_grad, grad, no_grad
 from ..dtypes import float32
-from ..functional.creation.creation import zeros
+from ..functional.creation.creation import full
 from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
 from ..interpreters import current_staging, for_one_line
@@ -19,7 +20,9 @@ from ..primitives.elementwise import scalar
 from ..tensor import Tensor
 from .group import ParamGroup
 
-State = dict[str, Tensor]
+State = dict[str, Any]  # tensors, in an optimiser of this file's kind; in the user's own anything
+
+COUNTS = ("step", "mu_product")  # the state that all parameters of a group share
 
 
 class Optimizer(Stateful):
@@ -28,6 +31,8 @@ class Optimizer(Stateful):
     A subclass defines `slots`, the names of the tensors in a parameter's state, and `update`. State is made when a
     parameter is added, not at its first step, so that it exists before any graph of a step does. Steps are counted per
     group, in PyTorch per parameter; a parameter that gets its first gradient later than its group sees the difference.
+    A subclass written for PyTorch, with a `step` of its own that reads ``p.grad`` and puts what it likes into
+    ``self.state[p]``, works in eager mode.
 
     Args:
         params: parameters, named parameters, or dicts of ``"params"`` and hyperparameters for groups of them.
@@ -67,11 +72,15 @@ class Optimizer(Stateful):
             self.add_param_group(group)
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        """Return the names of the tensors in the state of a group's parameters, which are zeros at first.
+        """Return the names of the tensors in the state of a group's parameters; none for one that makes its own.
 
-        ``"step"`` is one count for all parameters of the group, the others have the parameter's shape.
+        Those in `COUNTS` are one number for all parameters of the group, the others have the parameter's shape.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no slots")
+        return ()
+
+    def initial(self, group: ParamGroup, slot: str) -> float:
+        """Return the number that a tensor of the state is filled with at first."""
+        return 0.0
 
     def update(self, group: ParamGroup, parameters: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
         """Write new values to parameters and state; return the results of the writes to the parameters."""
@@ -102,12 +111,18 @@ class Optimizer(Stateful):
             return
         group.slots = slots
         with concretely():
-            step = zeros((), dtype=float32)
+            first = {name: self.initial(group, name) for name in slots}
+            counts = {name: full((), first[name], dtype=float32) for name in slots if name in COUNTS}
             for parameter in group["params"]:
                 state = self.state[parameter]
                 for name in slots:
                     if name not in state:
-                        state[name] = step if name == "step" else zeros(parameter.shape, dtype=parameter.dtype)
+                        own = counts.get(name)
+                        state[name] = full(parameter.shape, first[name], dtype=parameter.dtype) if own is None else own
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what was pickled or copied; PyTorch's subclasses call it."""
+        vars(self).update(state)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or set them to zero."""
@@ -183,7 +198,8 @@ class Optimizer(Stateful):
                 yield prefix + name, tensor
         for position, state in enumerate(self.state.values()):
             for name, tensor in state.items():
-                yield f"{name}.{position}", tensor
+                if isinstance(tensor, Tensor):
+                    yield f"{name}.{position}", tensor
 
     # State -------------------------------------------------------------------------------------------------
 
@@ -218,14 +234,20 @@ class Optimizer(Stateful):
             raise ValueError(f"the optimiser has groups of {sizes[0]} parameters, the state of {sizes[1]}")
         numbers = [number for group in groups for number in group["params"]]
         writes: list[tuple[Tensor, Tensor]] = []
-        for number, parameter in zip(numbers, self._positions(), strict=True):
+        homes = [group for group in self.param_groups for _ in group["params"]]
+        makes_its_own = type(self).update is Optimizer.update
+        kept: dict[Tensor, State] = {}
+        for number, parameter, home in zip(numbers, self._positions(), homes, strict=True):
             own, given = self.state.get(parameter, {}), states.get(number, {})
+            if makes_its_own:
+                kept[parameter] = deepcopy(dict(given))
+                continue
             for name, tensor in own.items():
                 if name in given and not is_operand(given[name]):
                     raise TypeError(
                         f"{name} of parameter {number} is a tensor or a number, not {type(given[name]).__name__}"
                     )
-                value = operand(given[name]) if name in given else scalar(0, tensor)
+                value = operand(given[name]) if name in given else scalar(self.initial(home, name), tensor)
                 if name in given and value.shape != tensor.shape:
                     raise ValueError(
                         f"{name} of parameter {number} has the shape {list(value.shape)} in the state, "
@@ -252,6 +274,7 @@ class Optimizer(Stateful):
             with no_grad():
                 for tensor, value in writes:
                     assign(tensor, value, "load_state_dict")
+            self.state.update(kept)
             for group, values in settings:
                 group.update(values)
 

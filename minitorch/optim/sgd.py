@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 from .. import primitives as P
 from ..functional.inplace import assign
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
-from .group import ParamGroup, hyperparameters
+from .group import How, ParamGroup, hyperparameters
 from .optimizer import Optimizer
 
 
@@ -24,6 +24,7 @@ class SGD(Optimizer):
         weight_decay: added to the gradient, times the parameter.
         nesterov: look ahead by one step of the momentum (Sutskever et al., ICML 2013).
         maximize: go uphill.
+        **how: PyTorch's `foreach` and `fused`, which change nothing here.
 
     Raises:
         ValueError: for a negative learning rate, momentum or weight decay.
@@ -48,8 +49,9 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **how: Unpack[How],
     ) -> None:
-        rates = hyperparameters("SGD", lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay)
+        rates = hyperparameters("SGD", how, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay)
         super().__init__(params, {**rates, "nesterov": nesterov, "maximize": maximize})
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov's momentum needs a momentum above 0 and no dampening")

@@ -543,6 +543,10 @@ ROWS: dict[str, Row] = {
     "SGD": _optimizer(lambda p: mt.optim.SGD(p, lr=0.5, momentum=0.9)),
     "Adam": _optimizer(lambda p: mt.optim.Adam(p, lr=0.5)),
     "AdamW": _optimizer(lambda p: mt.optim.AdamW(p, lr=0.5)),
+    **{
+        name: _optimizer(lambda p, name=name: getattr(mt.optim, name)(p, lr=0.5))  # type: ignore[misc]
+        for name in ("Adadelta", "Adagrad", "Adamax", "NAdam", "RMSprop")
+    },
     "StepLR": _optimizer(lambda p: mt.optim.SGD(p, lr=0.5), lambda o: mt.optim.lr_scheduler.StepLR(o, 1)),
     "CosineAnnealingLR": _optimizer(
         lambda p: mt.optim.SGD(p, lr=0.5), lambda o: mt.optim.lr_scheduler.CosineAnnealingLR(o, 5)

@@ -488,6 +488,14 @@ OPTIMISERS = [
     ("Adam", {"lr": 0.1, "maximize": True}),
     ("AdamW", {"lr": 0.1}),
     ("AdamW", {"lr": 0.1, "weight_decay": 0.5, "amsgrad": True}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.3, "initial_accumulator_value": 0.2}),
+    ("RMSprop", {"lr": 0.1, "foreach": True}),
+    ("RMSprop", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "maximize": True}),
+    ("RMSprop", {"lr": 0.1, "alpha": 0.5, "eps": 0.1, "centered": True}),
+    ("Adadelta", {"weight_decay": 0.1, "rho": 0.5}),
+    ("Adamax", {"lr": 0.1, "betas": (0.5, 0.9), "weight_decay": 0.1, "capturable": False}),
+    ("NAdam", {"lr": 0.1, "momentum_decay": 0.1, "weight_decay": 0.1}),
+    ("NAdam", {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}),
 ]
 
 

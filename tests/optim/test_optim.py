@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -20,6 +21,12 @@ OPTIMISERS = {
     "Adam": lambda ps, **o: optim.Adam(ps, **{"lr": 0.1, **o}),
     "amsgrad": lambda ps, **o: optim.Adam(ps, **{"lr": 0.1, "amsgrad": True, "weight_decay": 0.01, **o}),
     "AdamW": lambda ps, **o: optim.AdamW(ps, **{"lr": 0.1, **o}),
+    "Adagrad": lambda ps, **o: optim.Adagrad(ps, **{"lr": 1.0, "initial_accumulator_value": 0.1, **o}),
+    "RMSprop": lambda ps, **o: optim.RMSprop(ps, **{"lr": 0.05, "fused": True, **o}),
+    "centered": lambda ps, **o: optim.RMSprop(ps, **{"lr": 0.002, "centered": True, "momentum": 0.9, **o}),
+    "Adadelta": lambda ps, **o: optim.Adadelta(ps, **{"lr": 10.0, "foreach": True, **o}),
+    "Adamax": lambda ps, **o: optim.Adamax(ps, **{"lr": 0.2, **o}),
+    "NAdam": lambda ps, **o: optim.NAdam(ps, **{"lr": 0.1, **o}),
 }
 each_optimiser = pytest.mark.parametrize("name", OPTIMISERS)
 
@@ -77,7 +84,7 @@ def test_parameters_and_state_keep_their_type(name, dtype):
     (ps[0] * ps[0]).sum().backward()
     optimizer.step()
     assert ps[0].dtype is dtype and ps[0].isfinite().all()
-    assert all(tensor.dtype is dtype for key, tensor in optimizer.state[ps[0]].items() if key != "step")
+    assert all(tensor.dtype is dtype for key, tensor in optimizer.state[ps[0]].items() if tensor.ndim)
 
 
 @each_optimiser
@@ -271,7 +278,7 @@ WRITES: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["SGD", "momentum", "nesterov", "Adam", "amsgrad", "AdamW"])
+@each_optimiser
 def test_after_any_write_a_step_is_that_of_an_optimiser_of_the_values_shown(name):
     for key, value in [(key, value) for key, given in WRITES.items() for value in given]:
         ps, whole = start(), start()
@@ -431,6 +438,52 @@ def test_an_optimiser_of_ones_own_reads_its_learning_rate_in_every_mode(compiled
         optimizer.param_groups[0]["lr"] = lr
         run()
         assert w.tolist() == expected and optimizer.param_groups[0]["lr"] == lr
+
+
+class WrittenForPyTorch(mt.optim.Optimizer):
+    """Adam as it is written by hand in many programs."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps))  # noqa: C408
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("eps", 1e-8)
+
+    @mt.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if len(state) == 0:
+                    state["step"], state["mean"], state["squares"] = 0, mt.zeros_like(p.data), mt.zeros_like(p)
+                state["step"] += 1
+                state["mean"].mul_(beta1).add_(p.grad, alpha=1 - beta1)
+                state["squares"].mul_(beta2).addcmul_(p.grad, p.grad, value=1 - beta2)
+                correction = math.sqrt(1 - beta2 ** state["step"])
+                size = group["lr"] / (1 - beta1 ** state["step"])
+                p.data.addcdiv_(state["mean"], (state["squares"].sqrt() / correction).add_(group["eps"]), value=-size)
+
+
+def test_an_optimiser_that_was_written_for_pytorch_works_eagerly():
+    a, b = start(), start()
+    hand, ours = WrittenForPyTorch(a, lr=0.1), optim.Adam(b, lr=0.1)
+    schedules = [optim.lr_scheduler.StepLR(each, 2) for each in (hand, ours)]
+    for number in range(6):
+        if number == 3:
+            first, hand = hand, copy.deepcopy(WrittenForPyTorch(a, lr=1.0))
+            hand.param_groups[0]["params"] = a
+            hand.load_state_dict(first.state_dict())
+            schedules[0].optimizer = hand
+        for ps, optimizer, schedule in zip((a, b), (hand, ours), schedules, strict=True):
+            eager_step(ps, optimizer)
+            schedule.step()
+    same(values(a), values(b))
+    assert hand.state_dict()["state"][0]["step"] == 6 and first.state[a[0]]["step"] == 3
 
 
 CHAINED: dict[str, Any] = {
