@@ -123,6 +123,7 @@ def _points(random: Random) -> list[tuple[str, list[float], tuple[str, float]]]:
         ("one number", "c * x ** 3", numbers(1)),
         ("several numbers", "c * sin(x) * y + z * z", numbers(3)),
         ("several numbers", "c * x * y * y", numbers(2)),
+        ("several numbers", "c * sin(x) * y + z * z", [0.0, *numbers(2)]),
         ("large numbers", "c * x * x", [random.uniform(1e6, 2e6)]),
         ("large numbers", "c * x * y * y", [random.uniform(-2e6, -1e6), *numbers(1)]),
         ("large numbers", "c * x * exp(y)", [random.uniform(1e6, 2e6), *numbers(1)]),

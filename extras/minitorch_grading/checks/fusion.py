@@ -80,6 +80,7 @@ def _kernels(random: Random) -> Cases:
     cases: Cases = [
         (READ, (CHAIN, [0, 1, 2])),
         (READ, (DIAMOND, [1, 2, 3])),
+        (READ, (graph_text("f64[4,8]", "%0 = neg(x); %1 = add(%0, y); %1"), [0, 1])),
         (READ, (text_of("%0 = mul(x, x); %1 = add(%0, x); %1"), [0, 1])),
         (WRITTEN, (DIAMOND, [0, 1])),
         (WRITTEN, (text_of("%0 = exp(x); %1 = neg(%0); %1, %0"), [0, 1])),
@@ -136,6 +137,8 @@ def _wrong_bytes(part: str, case: tuple[str, list[int]], answer: Any) -> str | N
         "what comes from outside has to be read",
         answer == (read + written) // 4,
         "those are elements; an element of float32 is 4 bytes",
+        2 * answer == read + written and "f64" in case[0],
+        "an element of float64 is 8 bytes: node.spec.nbytes knows the type",
         True,
         f"{read} are read and {written} written",
     )

@@ -95,6 +95,16 @@ def moves_a_copy_for_each_element(f, x):
     return found
 
 
+@wrong("autograd.difference", says="it raises ZeroDivisionError", part="several numbers")
+def takes_a_share_of_the_number(f, x):
+    found = []
+    for place, number in enumerate(x):
+        above, below = list(x), list(x)
+        above[place], below[place] = number * (1 + 1e-5), number * (1 - 1e-5)
+        found.append((f(above) - f(below)) / (above[place] - below[place]))
+    return found
+
+
 @wrong("autograd.difference", says="f was called on one side only", points=0)
 def looks_to_one_side(f, x):
     found = []

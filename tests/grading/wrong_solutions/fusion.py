@@ -23,6 +23,18 @@ def goes_node_by_node(graph, kernel):
     return total
 
 
+variants(
+    goes_node_by_node,
+    """
+    knows_float32_alone [12]: an element of float64 is 8 bytes
+    - total += operand.spec.nbytes
+    + total += 4 * operand.spec.size
+    - total += node.spec.nbytes
+    + total += 4 * node.spec.size
+    """,
+)
+
+
 @wrong("fusion.kernel_bytes", says="inside a kernel a value stays in a register")
 def fuses_nothing(graph, kernel):
     total = 0
