@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,11 @@ class Picture:
     def _scene(self) -> Scene:
         return scene(self.drawing, lay_out(self.drawing))
 
+    @property
+    def _pixels(self) -> float:
+        """The width in a notebook, where an SVG is an image that does not shrink by itself; wider ones scroll."""
+        return min(self._scene.width * SCALE, NOTEBOOK_WIDTH if self._scene.width <= WIDEST else math.inf)
+
     @cached_property
     def svg(self) -> str:
         """The picture as SVG.
@@ -71,7 +77,7 @@ class Picture:
         Raises:
             ModuleNotFoundError: without pygraphviz; the message names the extra to install.
         """
-        return svg(self._scene)
+        return svg(self._scene, self._pixels)
 
     @cached_property
     def png(self) -> bytes:
@@ -132,4 +138,4 @@ class Picture:
         except ModuleNotFoundError as missing:
             bundle["text/plain"] = f"{missing}\n\n{self.text}"
             return bundle, {}
-        return bundle, {"image/png": {"width": round(min(self._scene.width * SCALE, NOTEBOOK_WIDTH))}}
+        return bundle, {"image/png": {"width": round(self._pixels)}}

@@ -51,12 +51,12 @@ def _group(group: Group) -> Iterator[str]:
     yield "</g>"
 
 
-def svg(scene: Scene) -> str:
-    """The scene as SVG, as wide as it is, or as the page allows."""
+def svg(scene: Scene, pixels: float) -> str:
+    """The scene as SVG, so many pixels wide, or as the page allows."""
     width, height = number(scene.width), number(scene.height)
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(scene.width * SCALE)}" '
-        f'height="{number(scene.height * SCALE)}" viewBox="0 0 {width} {height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(pixels)}" '
+        f'height="{number(scene.height * pixels / scene.width)}" viewBox="0 0 {width} {height}" '
         f'font-family="{FONT}" style="max-width: 100%; height: auto" role="img">',
         f"<title>{escape(scene.title)}</title>",
     ]
