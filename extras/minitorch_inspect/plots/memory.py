@@ -221,7 +221,7 @@ def _draw(
 def _box(axes: Any, corner: tuple[float, float], width: float, height: float, colour: str) -> None:
     from matplotlib.patches import Rectangle
 
-    axes.add_patch(Rectangle(corner, width, height, facecolor=colour, edgecolor="white", linewidth=0.8))
+    axes.add_patch(Rectangle(corner, width, height, facecolor=colour, edgecolor=ON_FILL, linewidth=0.4))
 
 
 def _note(axes: Any, x: float, y: float, text: str, length: int) -> None:
