@@ -97,6 +97,11 @@ def _drawn(scope: Scope) -> Call:
     return (scope.tensor(category="float"), scope.pick(0.0, -1.0), scope.pick(1.0, 2.0)), {}
 
 
+@recipe("dropout1d", "dropout2d")
+def _channels_dropped(scope: Scope) -> Call:
+    return (scope.with_dims(3, 3, "float"), scope.pick(0.0, 0.3, 1.0)), maybe(scope, training=(True, False))
+
+
 @recipe("bernoulli_")
 def _drawn_bits(scope: Scope) -> Call:
     return (scope.tensor(), scope.pick(0.0, 0.3, 1.0)), {}

@@ -116,6 +116,45 @@ def _group_norm(scope: Scope) -> Call:
     return (x, scope.pick(*groups)), scaled(scope, x, (channels,))
 
 
+@recipe("instance_norm")
+def _instance_norm(scope: Scope) -> Call:
+    x = scope.with_dims(3, 4, "float")
+    return (x,), scaled(scope, x, shape_of(scope, x)[1:2])
+
+
+@recipe("local_response_norm")
+def _local_response_norm(scope: Scope) -> Call:
+    return (scope.with_dims(3, 4, "float"), scope.pick(1, 2, 3, 5)), maybe(scope, alpha=(0.1, 1.0), beta=(0.5, 1.0))
+
+
+@recipe("interpolate")
+def _interpolate(scope: Scope) -> Call:
+    dims = scope.pick(1, 2)
+    x = images(scope, dims, scope.pick(1, 2))
+    mode = scope.pick("nearest", "nearest-exact", "area", *(("linear",) if dims == 1 else ("bilinear", "bicubic")))
+    named: dict[str, Any] = {"mode": mode}
+    named |= {"size": scope.pick(1, 3, 8)} if scope.chance(0.5) else {"scale_factor": scope.pick(2, 3, 0.5, 1.5)}
+    return (x,), named | (maybe(scope, align_corners=(True, False)) if "linear" in mode or mode == "bicubic" else {})
+
+
+@recipe("pixel_shuffle", "pixel_unshuffle")
+def _shuffle(scope: Scope) -> Call:
+    by = scope.pick(1, 2, 3)
+    shape = (*scope.any_shape(scope.below(2)), by * by * scope.pick(1, 2), by * scope.length(), by * scope.length())
+    return (scope.tensor(shape, scope.any_dtype("float")), by), {}
+
+
+@recipe("glu")
+def _glu(scope: Scope) -> Call:
+    return (scope.tensor((*scope.any_shape(scope.below(3)), 2 * scope.length()), scope.any_dtype("float")),), {}
+
+
+@recipe("prelu")
+def _prelu(scope: Scope) -> Call:
+    x = scope.with_dims(2, 4, "float")
+    return (x, like(scope, x, (scope.pick(1, shape_of(scope, x)[1]),))), {}
+
+
 @recipe("embedding")
 def _embedding(scope: Scope) -> Call:
     table = scope.with_dims(2, 2, "float")

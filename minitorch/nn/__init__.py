@@ -10,14 +10,17 @@ from ..packages import names_from
 _NAMES = {
     "containers": "ModuleDict ModuleList ParameterList Sequential",
     "functions": (
-        "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d BCELoss BCEWithLogitsLoss CosineSimilarity "
-        "CrossEntropyLoss Dropout ELU Flatten GELU Hardsigmoid Hardswish Hardtanh HuberLoss Identity KLDivLoss "
-        "L1Loss LeakyReLU LogSigmoid LogSoftmax MSELoss MaxPool1d MaxPool2d Mish NLLLoss ReLU ReLU6 SELU SiLU "
-        "Sigmoid SmoothL1Loss Softmax Softmin Softplus Softsign Tanh Unflatten"
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d BCELoss BCEWithLogitsLoss CircularPad1d "
+        "CircularPad2d ConstantPad1d ConstantPad2d CosineSimilarity CrossEntropyLoss Dropout Dropout1d "
+        "Dropout2d ELU Flatten GELU GLU Hardsigmoid Hardswish Hardtanh HuberLoss Identity KLDivLoss L1Loss "
+        "LeakyReLU LocalResponseNorm LogSigmoid LogSoftmax MSELoss MaxPool1d MaxPool2d Mish NLLLoss "
+        "PixelShuffle PixelUnshuffle ReLU ReLU6 ReflectionPad1d ReflectionPad2d ReplicationPad1d "
+        "ReplicationPad2d SELU SiLU Sigmoid SmoothL1Loss Softmax Softmin Softplus Softsign Tanh Unflatten "
+        "Upsample ZeroPad1d ZeroPad2d"
     ),
-    "layers": "Conv1d Conv2d Embedding Linear",
+    "layers": "Conv1d Conv2d Embedding Linear PReLU",
     "module": "Module",
-    "norms": "BatchNorm1d BatchNorm2d GroupNorm LayerNorm RMSNorm",
+    "norms": "BatchNorm1d BatchNorm2d GroupNorm InstanceNorm1d InstanceNorm2d LayerNorm RMSNorm",
     "parameter": "Parameter",
     "recurrent.cells": "GRUCell LSTMCell RNNCell",
     "recurrent.networks": "GRU LSTM RNN",

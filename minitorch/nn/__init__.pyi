@@ -10,6 +10,7 @@ from .containers import ParameterList as ParameterList
 from .containers import Sequential as Sequential
 from .functions import ELU as ELU
 from .functions import GELU as GELU
+from .functions import GLU as GLU
 from .functions import SELU as SELU
 from .functions import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from .functions import AdaptiveAvgPool2d as AdaptiveAvgPool2d
@@ -17,9 +18,15 @@ from .functions import AvgPool1d as AvgPool1d
 from .functions import AvgPool2d as AvgPool2d
 from .functions import BCELoss as BCELoss
 from .functions import BCEWithLogitsLoss as BCEWithLogitsLoss
+from .functions import CircularPad1d as CircularPad1d
+from .functions import CircularPad2d as CircularPad2d
+from .functions import ConstantPad1d as ConstantPad1d
+from .functions import ConstantPad2d as ConstantPad2d
 from .functions import CosineSimilarity as CosineSimilarity
 from .functions import CrossEntropyLoss as CrossEntropyLoss
 from .functions import Dropout as Dropout
+from .functions import Dropout1d as Dropout1d
+from .functions import Dropout2d as Dropout2d
 from .functions import Flatten as Flatten
 from .functions import Hardsigmoid as Hardsigmoid
 from .functions import Hardswish as Hardswish
@@ -29,6 +36,7 @@ from .functions import Identity as Identity
 from .functions import KLDivLoss as KLDivLoss
 from .functions import L1Loss as L1Loss
 from .functions import LeakyReLU as LeakyReLU
+from .functions import LocalResponseNorm as LocalResponseNorm
 from .functions import LogSigmoid as LogSigmoid
 from .functions import LogSoftmax as LogSoftmax
 from .functions import MaxPool1d as MaxPool1d
@@ -36,8 +44,14 @@ from .functions import MaxPool2d as MaxPool2d
 from .functions import Mish as Mish
 from .functions import MSELoss as MSELoss
 from .functions import NLLLoss as NLLLoss
+from .functions import PixelShuffle as PixelShuffle
+from .functions import PixelUnshuffle as PixelUnshuffle
+from .functions import ReflectionPad1d as ReflectionPad1d
+from .functions import ReflectionPad2d as ReflectionPad2d
 from .functions import ReLU as ReLU
 from .functions import ReLU6 as ReLU6
+from .functions import ReplicationPad1d as ReplicationPad1d
+from .functions import ReplicationPad2d as ReplicationPad2d
 from .functions import Sigmoid as Sigmoid
 from .functions import SiLU as SiLU
 from .functions import SmoothL1Loss as SmoothL1Loss
@@ -47,14 +61,20 @@ from .functions import Softplus as Softplus
 from .functions import Softsign as Softsign
 from .functions import Tanh as Tanh
 from .functions import Unflatten as Unflatten
+from .functions import Upsample as Upsample
+from .functions import ZeroPad1d as ZeroPad1d
+from .functions import ZeroPad2d as ZeroPad2d
 from .layers import Conv1d as Conv1d
 from .layers import Conv2d as Conv2d
 from .layers import Embedding as Embedding
 from .layers import Linear as Linear
+from .layers import PReLU as PReLU
 from .module import Module as Module
 from .norms import BatchNorm1d as BatchNorm1d
 from .norms import BatchNorm2d as BatchNorm2d
 from .norms import GroupNorm as GroupNorm
+from .norms import InstanceNorm1d as InstanceNorm1d
+from .norms import InstanceNorm2d as InstanceNorm2d
 from .norms import LayerNorm as LayerNorm
 from .norms import RMSNorm as RMSNorm
 from .parameter import Parameter as Parameter
@@ -68,6 +88,7 @@ from .recurrent.networks import RNN as RNN
 __all__ = [
     "ELU",
     "GELU",
+    "GLU",
     "GRU",
     "LSTM",
     "RNN",
@@ -80,11 +101,17 @@ __all__ = [
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "CircularPad1d",
+    "CircularPad2d",
+    "ConstantPad1d",
+    "ConstantPad2d",
     "Conv1d",
     "Conv2d",
     "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
     "Embedding",
     "Flatten",
     "GRUCell",
@@ -94,12 +121,15 @@ __all__ = [
     "Hardtanh",
     "HuberLoss",
     "Identity",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
     "KLDivLoss",
     "L1Loss",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
@@ -110,12 +140,19 @@ __all__ = [
     "ModuleDict",
     "ModuleList",
     "NLLLoss",
+    "PReLU",
     "Parameter",
     "ParameterList",
+    "PixelShuffle",
+    "PixelUnshuffle",
     "RMSNorm",
     "RNNCell",
     "ReLU",
     "ReLU6",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
     "Sequential",
     "SiLU",
     "Sigmoid",
@@ -126,6 +163,9 @@ __all__ = [
     "Softsign",
     "Tanh",
     "Unflatten",
+    "Upsample",
+    "ZeroPad1d",
+    "ZeroPad2d",
     "functional",
     "init",
     "utils",

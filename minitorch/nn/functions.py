@@ -7,12 +7,12 @@ A row of the table names the function and the number of its tensors; its other a
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from ..functional.arguments import ALLOWED
 from ..functional.movement.shaping import flatten, unflatten
-from ..functional.options import probability, require_tensor
+from ..functional.options import Ints, as_int, ints, probability, require_tensor
 from ..tensor import Tensor
 from . import functional
 from .functional.activations import require_range
@@ -111,6 +111,7 @@ def module_of(
     inputs: str = "(mt.tensor([-1.0, 2.0]))",
     tensors: int = 1,
     check: Callable[..., Any] = lambda name, **options: None,
+    without: tuple[str, ...] = ("training", "dtype"),
     **defaults: Any,
 ) -> type[FunctionModule]:
     """Return a class of modules that call a function.
@@ -123,6 +124,7 @@ def module_of(
         inputs: the arguments in the example.
         tensors: the number of tensors.
         check: refuses invalid options when a module is made.
+        without: parameters of the function that are no options.
         defaults: defaults that differ from the function's.
 
     Example:
@@ -134,7 +136,7 @@ def module_of(
     options_of = [
         each.replace(default=defaults.get(each.name, each.default))
         for each in parameters[tensors:]
-        if each.name not in ("training", "dtype")
+        if each.name not in without
     ]
     summary = (inspect.getdoc(function) or "").splitlines()[0]
     words = {"summary": summary, "name": name, "options": options, "inputs": inputs, "result": result}
@@ -186,6 +188,7 @@ SELU = module_of("SELU", F.selu, "tensor([-1.1113,  2.1014])")
 GELU = module_of("GELU", F.gelu, "tensor([-0.1587,  1.9545])")
 SiLU = module_of("SiLU", F.silu, "tensor([-0.2689,  1.7616])")
 Mish = module_of("Mish", F.mish, "tensor([-0.3034,  1.9440])")
+GLU = module_of("GLU", F.glu, "tensor([-0.8808])")
 Sigmoid = module_of("Sigmoid", F.sigmoid, "tensor([0.2689, 0.8808])")
 Tanh = module_of("Tanh", F.tanh, "tensor([-0.7616,  0.9640])")
 Softplus = module_of("Softplus", F.softplus, "tensor([0.3133, 2.1269])")
@@ -194,14 +197,16 @@ LogSigmoid = module_of("LogSigmoid", F.logsigmoid, "tensor([-1.3133, -0.1269])")
 Softmax = module_of("Softmax", F.softmax, "tensor([0.0474, 0.9526])", "dim=0")
 Softmin = module_of("Softmin", F.softmin, "tensor([0.9526, 0.0474])", "dim=0")
 LogSoftmax = module_of("LogSoftmax", F.log_softmax, "tensor([-3.0486, -0.0486])", "dim=0")
-Dropout = module_of(
-    "Dropout",
-    F.dropout,
-    "tensor([-1.,  2.])",
-    options="0.5",
-    inputs=".eval()(mt.tensor([-1.0, 2.0]))",
-    check=lambda name, p: probability(f"{name}: p", p),
-)
+
+
+def _dropout(name: str, function: Callable[..., Any], result: str, inputs: str) -> type[FunctionModule]:
+    check = lambda name, p: probability(f"{name}: p", p)  # noqa: E731
+    return module_of(name, function, result, "0.5", f".eval()({inputs}", check=check)
+
+
+Dropout = _dropout("Dropout", F.dropout, "tensor([-1.,  2.])", "mt.tensor([-1.0, 2.0]))")
+Dropout1d = _dropout("Dropout1d", F.dropout1d, "(2, 3, 4)", "mt.ones(2, 3, 4)).shape")
+Dropout2d = _dropout("Dropout2d", F.dropout2d, "(2, 3, 4, 4)", "mt.ones(2, 3, 4, 4)).shape")
 
 
 def _pool(name: str, function: Callable[..., Any], ndim: int, places: int = 3) -> type[FunctionModule]:
@@ -215,6 +220,49 @@ AvgPool1d = _pool("AvgPool1d", F.avg_pool1d, 1)
 AvgPool2d = _pool("AvgPool2d", F.avg_pool2d, 2)
 AdaptiveAvgPool1d = _pool("AdaptiveAvgPool1d", F.adaptive_avg_pool1d, 1, places=2)
 AdaptiveAvgPool2d = _pool("AdaptiveAvgPool2d", F.adaptive_avg_pool2d, 2, places=2)
+
+
+_IMAGE = "(mt.zeros(1, 4, 6, 6)).shape"
+Upsample = module_of("Upsample", F.interpolate, "(1, 4, 12, 12)", "scale_factor=2", _IMAGE, without=("antialias",))
+PixelShuffle = module_of("PixelShuffle", F.pixel_shuffle, "(1, 1, 12, 12)", "2", _IMAGE)
+PixelUnshuffle = module_of("PixelUnshuffle", F.pixel_unshuffle, "(1, 16, 3, 3)", "2", _IMAGE)
+LocalResponseNorm = module_of("LocalResponseNorm", F.local_response_norm, "(1, 4, 6, 6)", "2", _IMAGE)
+
+
+def _pad(dims: int, mode: str) -> Callable[..., Tensor]:
+    def amounts(padding: Ints) -> tuple[int, ...]:
+        """Return a pair for each dimension."""
+        given = ints((padding,)) if isinstance(padding, Sequence) else (as_int(padding),) * (2 * dims)
+        if len(given) != 2 * dims:
+            raise ValueError(f"padding is an int, or two for each of {dims} dimensions, not {padding!r}")
+        return given
+
+    def pad(input: Tensor, padding: Ints) -> Tensor:
+        """Pad the last dimensions by one amount at all ends, or by a tuple of them, the last dimension first."""
+        return F.pad(input, amounts(padding), mode)  # type: ignore[no-any-return]
+
+    def constant(input: Tensor, padding: Ints, value: float) -> Tensor:
+        """Pad the last dimensions with a value, by one amount at all ends, or by a tuple, the last dimension first."""
+        return F.pad(input, amounts(padding), value=value)  # type: ignore[no-any-return]
+
+    return constant if mode == "value" else pad
+
+
+def _padding(name: str, dims: int, mode: str, options: str = "1") -> type[FunctionModule]:
+    inputs = f"(mt.zeros(1, 3{', 4' * dims})).shape"
+    return module_of(name, _pad(dims, mode), str((1, 3, *(6,) * dims)), options, inputs)
+
+
+ReflectionPad1d = _padding("ReflectionPad1d", 1, "reflect")
+ReflectionPad2d = _padding("ReflectionPad2d", 2, "reflect")
+ReplicationPad1d = _padding("ReplicationPad1d", 1, "replicate")
+ReplicationPad2d = _padding("ReplicationPad2d", 2, "replicate")
+CircularPad1d = _padding("CircularPad1d", 1, "circular")
+CircularPad2d = _padding("CircularPad2d", 2, "circular")
+ZeroPad1d = _padding("ZeroPad1d", 1, "constant")
+ZeroPad2d = _padding("ZeroPad2d", 2, "constant")
+ConstantPad1d = _padding("ConstantPad1d", 1, "value", "1, 2.0")
+ConstantPad2d = _padding("ConstantPad2d", 2, "value", "1, 2.0")
 
 
 _TWO = "mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0])"

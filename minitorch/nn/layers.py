@@ -193,3 +193,33 @@ class Embedding(Module):
         """Return the options as text."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class PReLU(Module):
+    """`minitorch.nn.functional.prelu` with a trained slope, or one for each channel.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.PReLU()(mt.tensor([-2.0, 2.0])).detach()
+        tensor([-0.5000,  2.0000])
+    """
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, dtype: DType | None = None, device: Any = None
+    ) -> None:
+        super().__init__()
+        self.num_parameters, self.init = whole("PReLU: num_parameters", num_parameters), init
+        self.weight = parameter(num_parameters, dtype=dtype, device=device)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Write the initial slope."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Multiply negative elements by the slope."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """Return the options as text."""
+        return f"num_parameters={self.num_parameters}"

@@ -10,6 +10,7 @@ from ..errors import ShapeError
 from ..functional.creation.creation import ones, zeros
 from ..functional.devices import on_cpu
 from ..functional.inplace import assign
+from ..functional.movement.shaping import squeeze, unsqueeze
 from ..functional.options import whole
 from ..functional.pointwise.elementwise import reciprocal
 from ..tensor import Tensor
@@ -196,8 +197,7 @@ class _BatchNorm(_Norm):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Normalize; the shape stays. In training, the running statistics are moved towards the batch's."""
+    def _check(self, input: Tensor) -> None:
         if input.ndim not in self._ndims or input.shape[1] != self.num_features:
             raise ShapeError(
                 "MT201",
@@ -205,6 +205,10 @@ class _BatchNorm(_Norm):
                 why=f"it takes [batch, {self.num_features}, ...] with {' or '.join(map(str, self._ndims))} dimensions",
                 fix="check which dimension has the channels",
             )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalize; the shape stays. In training, the running statistics are moved towards the batch's."""
+        self._check(input)
         momentum: float | Tensor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
             count = assign(self.num_batches_tracked, self.num_batches_tracked + 1)
@@ -241,3 +245,55 @@ class BatchNorm2d(_BatchNorm):
     """
 
     _ndims = (4,)
+
+
+class _InstanceNorm(_BatchNorm):
+    """Instance normalization; the last of `_ndims` is that of a batch. Statistics and parameters are asked for."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        dtype: DType | None = None,
+        device: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, device, bias=bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalize; the shape stays."""
+        if input.ndim == self._ndims[0]:
+            return squeeze(self.forward(unsqueeze(input, 0)), 0)
+        self._check(input)
+        by_sample = self.training or self.running_mean is None
+        running, momentum = (self.running_mean, self.running_var), self.momentum or 0.0
+        return F.instance_norm(input, *running, self.weight, self.bias, by_sample, momentum, self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """`minitorch.nn.functional.instance_norm` of [batch, channels, length] or [channels, length].
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.InstanceNorm1d(2)(mt.tensor([[1.0, 3.0], [10.0, 30.0]]))
+        tensor([[-1.0000,  1.0000],
+                [-1.0000,  1.0000]])
+    """
+
+    _ndims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """`minitorch.nn.functional.instance_norm` of [batch, channels, height, width] or [channels, height, width].
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.InstanceNorm2d(3, affine=True)(mt.ones(4, 3, 2, 2)).shape
+        (4, 3, 2, 2)
+    """
+
+    _ndims = (3, 4)

@@ -385,7 +385,7 @@ _ROWS = (2, 4, 6)
 # What has no parameters and takes one tensor of any shape.
 _POINTWISE = ("ELU", "GELU", "SELU", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "LeakyReLU", "LogSigmoid",
               "Mish", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softplus", "Softsign", "Tanh", "Dropout",
-              "Flatten")  # fmt: skip
+              "Flatten", "GLU", "PReLU")  # fmt: skip
 _ALONG = ("LogSoftmax", "Softmax", "Softmin")
 _PAIRS = ("BCELoss", "BCEWithLogitsLoss", "CosineSimilarity", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss",
           "SmoothL1Loss")  # fmt: skip
@@ -403,6 +403,12 @@ def _modules() -> dict[str, Row]:
         ("BatchNorm1d", (4,), X), ("BatchNorm2d", (4,), _IMAGE),
         ("GroupNorm", (2, 4), _IMAGE), ("LayerNorm", (4,), X), ("RMSNorm", (4,), X), ("GRU", (4, 3), (2, 1, 4)),
         ("LSTM", (4, 3), (2, 1, 4)), ("RNN", (4, 3), (2, 1, 4)), ("GRUCell", (4, 3), X), ("LSTMCell", (4, 3), X),
+        ("Dropout1d", (), _ROWS), ("Dropout2d", (), _IMAGE), ("InstanceNorm1d", (4,), _ROWS),
+        ("InstanceNorm2d", (4,), _IMAGE), ("LocalResponseNorm", (2,), _IMAGE), ("PixelShuffle", (2,), _IMAGE),
+        ("PixelUnshuffle", (2,), _IMAGE), ("Upsample", (7,), _IMAGE),
+        ("ConstantPad1d", (1, 2.0), _ROWS), ("ConstantPad2d", (1, 2.0), _IMAGE),
+        *((f"{mode}Pad{dims}d", (1,), shape) for mode in ("Circular", "Reflection", "Replication", "Zero")
+          for dims, shape in ((1, _ROWS), (2, _IMAGE))),
         ("RNNCell", (4, 3), X), ("Unflatten", (1, (2, 2)), X),
     ):  # fmt: skip
         rows[name] = _module(partial(getattr(nn, name), *args), _ones(*shape))

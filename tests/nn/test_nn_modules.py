@@ -399,8 +399,11 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "Unflatten": (1, (1, 2)),
     **dict.fromkeys(("Softmax", "Softmin", "LogSoftmax"), (1,)),
     **dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d"), (1,)),
+    **dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "LocalResponseNorm", "Upsample"), (2,)),
+    **dict.fromkeys(("ConstantPad1d", "ConstantPad2d"), (1, 2.0)),
 }
 SHAPES = {"1d": (2, 2, 4), "2d": (2, 2, 4, 4)}
+SHAPES |= dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "LocalResponseNorm", "Upsample"), (2, 4, 4, 4))
 OF_FUNCTIONS = [
     each
     for each in (getattr(nn, name) for name in nn.__all__)
@@ -411,8 +414,8 @@ OF_FUNCTIONS = [
 @pytest.mark.parametrize("kind", OF_FUNCTIONS, ids=lambda kind: kind.__name__)
 def test_a_module_of_a_function_is_compiled_alone_and_takes_its_tensors_by_name(kind):
     name = kind.__name__
-    module = kind(*OPTIONS.get(name, (2,) if "Pool" in name else ())).eval()
-    shape = SHAPES.get(name[-2:], (2, 2))
+    module = kind(*OPTIONS.get(name, (2,) if "Pool" in name else (1,) if "Pad" in name else ())).eval()
+    shape = SHAPES.get(name, SHAPES.get(name[-2:], (2, 2)))
     tensors = [mt.rand(shape) * 0.5 + 0.25 for _ in module.inputs.parameters]
     if name in ("CrossEntropyLoss", "NLLLoss"):
         tensors[1] = mt.tensor([0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from random import Random
 from typing import Any
 
@@ -230,6 +231,38 @@ def test_pad():
     check(F.pad, TF.pad, numbers(2, 3, 4), (1, 2, 0, 3), value=2.0)
     check(F.pad, TF.pad, numbers(2, 3, 4), (-1, 2))
 
+    for mode in ("reflect", "replicate", "circular"):
+        for amounts in ((1, 2, 3, 0), (0, 0, 2, 1), (3, 2, -1, 2)):
+            check(F.pad, TF.pad, numbers(2, 3, 4, 6), amounts, mode=mode)
+        check(F.pad, TF.pad, numbers(3, 4), (2, 3), mode=mode)
+
+
+INTERPOLATIONS = [("nearest", 2), ("nearest-exact", 2), ("area", 2), ("linear", 1), ("bilinear", 2), ("bicubic", 2),
+                  ("trilinear", 3), ("nearest", 3)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "dims"), INTERPOLATIONS)
+@pytest.mark.filterwarnings("ignore:The default behavior", "ignore:The default scale_factor")
+def test_interpolate(mode, dims):
+    sizes: list[dict[str, Any]] = [{"size": 4}, {"size": 11}, {"size": 1}]
+    sizes += [{"scale_factor": factor} for factor in (2, 3, 1.7, 0.5)]
+    sizes += [{"scale_factor": 1.7, "recompute_scale_factor": True}]
+    for options, align, smooth in itertools.product(sizes, (None, False, True), (False, True)):
+        if (align is None or "linear" in mode or mode == "bicubic") and not (
+            smooth and (align or mode not in ("bilinear", "bicubic"))
+        ):
+            options = {**options, "align_corners": align, "antialias": smooth}
+            x = numbers(2, 3, 5, 7, 4)[:, :, :, *[0] * (3 - dims)]
+            check(F.interpolate, TF.interpolate, x, mode=mode, **options)
+
+
+def test_local_response_norm_and_pixel_shuffle():
+    x = numbers(2, 8, 4, 6)
+    check(F.local_response_norm, TF.local_response_norm, x, 3)
+    check(F.local_response_norm, TF.local_response_norm, x, 4, alpha=0.1, beta=0.5, k=2.0)
+    check(F.pixel_shuffle, TF.pixel_shuffle, x, 2)
+    check(F.pixel_unshuffle, TF.pixel_unshuffle, x[0], 2)
+
 
 # Lookup, attention ----------------------------------------------------------------------------------------
 
@@ -356,6 +389,11 @@ MODULES = [
     ("LayerNorm", ((2, 3),), {"bias": False}, (5, 2, 3)),
     ("RMSNorm", (3,), {}, (5, 3)),
     ("GroupNorm", (2, 4), {}, (5, 4, 3)),
+    ("InstanceNorm1d", (3,), {}, (5, 3, 4)),
+    ("InstanceNorm2d", (3,), {"affine": True, "track_running_stats": True}, (5, 3, 2, 4)),
+    ("PReLU", (3,), {"init": 0.5}, (5, 3, 2)),
+    ("GLU", (1,), {}, (2, 4)),
+    ("PixelShuffle", (2,), {}, (1, 8, 2, 3)),
     ("MaxPool2d", (2,), {}, (2, 3, 4, 4)),
     ("AvgPool2d", (2,), {"stride": 1}, (2, 3, 4, 4)),
     ("AdaptiveAvgPool2d", (1,), {}, (2, 3, 4, 4)),

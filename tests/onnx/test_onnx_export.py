@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[2]
 random = np.random.default_rng(3)
 
 DRAWS = {"rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "bernoulli"}
-DRAWS |= {"F.dropout"}
+DRAWS |= {"F.dropout", "F.dropout1d", "F.dropout2d"}
 
 
 def real(*shape, dtype=np.float32):

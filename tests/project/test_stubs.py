@@ -49,7 +49,7 @@ WRONG = {
     "[call-arg]",
     "mt.sofmax(x, dim=1)": 'Module has no attribute "sofmax"; maybe "softmax"?  [attr-defined]',
     "mt.nn.Relu()": 'Module has no attribute "Relu"  [attr-defined]',
-    "F.gleu(x)": 'Module has no attribute "gleu"  [attr-defined]',
+    "F.gleu(x)": 'Module has no attribute "gleu"; maybe "glu"?  [attr-defined]',
     "x.sum(axes=0)": 'Unexpected keyword argument "axes" for "sum" of "TensorMethods"  [call-arg]',
     "x.reshape(2, 3).flatten('C')": 'Argument 1 to "flatten" of "TensorMethods" has incompatible type "str"; '
     'expected "int"  [arg-type]',

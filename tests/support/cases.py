@@ -355,6 +355,8 @@ for _name in [
     "tanh",
 ]:
     add(f"F.{_name}", real(2, 3) * 2)
+add("F.glu", real(2, 4))
+add("F.prelu", real(2, 3), real(3))
 add("F.gelu", real(4), call=lambda x: F.gelu(x, approximate="tanh"))
 for _name in ["softmax", "log_softmax", "softmin"]:
     add(f"F.{_name}", real(2, 3), call=lambda x, name=_name: getattr(F, name)(x, dim=-1))
@@ -377,12 +379,23 @@ add("F.batch_norm", real(3, 2), real(2), real(2), call=lambda x, w, b: F.batch_n
 add("F.layer_norm", real(2, 3), real(3), real(3), call=lambda x, w, b: F.layer_norm(x, (3,), w, b))
 add("F.rms_norm", real(2, 3), real(3), call=lambda x, w: F.rms_norm(x, (3,), w))
 add("F.group_norm", real(2, 4, 3), real(4), real(4), call=lambda x, w, b: F.group_norm(x, 2, w, b))
+add("F.instance_norm", real(2, 2, 3), real(2), real(2), call=lambda x, w, b: F.instance_norm(x, None, None, w, b))
+add("F.local_response_norm", real(2, 4, 3), call=lambda x: F.local_response_norm(x, 3, 0.5))
+_bilinear, _bicubic = {"size": (5, 3), "mode": "bilinear"}, {"size": 5, "mode": "bicubic"}
+for _options in ({"scale_factor": 2}, {"size": 3}, _bilinear, _bicubic):
+    add("F.interpolate", real(1, 2, 2, 3), call=lambda x, options=_options: F.interpolate(x, **options))
+add("F.pixel_shuffle", real(1, 4, 2, 3), call=lambda x: F.pixel_shuffle(x, 2))
+add("F.pixel_unshuffle", real(1, 1, 4, 2), call=lambda x: F.pixel_unshuffle(x, 2))
 add("F.normalize", real(2, 3))
 add("F.cosine_similarity", real(2, 3), real(2, 3))
 add("F.embedding", whole(2, 3), real(4, 2))
 add("F.one_hot", whole(4), call=lambda i: F.one_hot(i, 3))
 add("F.pad", real(2, 3), call=lambda x: F.pad(x, (1, 0, 0, 2)))
+for _mode in ("reflect", "replicate", "circular"):
+    add("F.pad", real(2, 3, 4), call=lambda x, mode=_mode: F.pad(x, (1, 0, 2, 2), mode=mode))
 add("F.dropout", real(3, 4), call=lambda x: F.dropout(x, 0.4))
+add("F.dropout1d", real(3, 4, 2), call=lambda x: F.dropout1d(x, 0.4))
+add("F.dropout2d", real(3, 4, 1, 2), call=lambda x: F.dropout2d(x, 0.4))
 for _name in ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"]:
     add(f"F.{_name}", real(2, 3), real(2, 3) * 2)
 add("F.cross_entropy", real(3, 4), whole(3))

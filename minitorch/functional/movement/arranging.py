@@ -280,8 +280,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     Args:
         input: the tensor.
         pad: before and after, in pairs: first for the last dimension, then for the one before it, and so on.
-        mode: only ``"constant"``.
-        value: the value to put there, 0 by default.
+        mode: ``"constant"``; or ``"reflect"`` (at the last element), ``"replicate"`` (that element) or ``"circular"``
+            (the elements of the other end).
+        value: the constant to put there, 0 by default.
 
     Raises:
         TypeError: for amounts that are not ints, and a value that is not a number.
@@ -299,8 +300,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     fill = 0 if value is None else value
     if not is_traced(fill):
         real("pad: the value", fill)
-    if mode != "constant":
-        raise NotImplementedError(f'pad: the mode {mode!r} is not available, only "constant" is')
+    if mode not in ("constant", *_OUTSIDE):
+        raise NotImplementedError(f"pad: the mode is 'constant', {', '.join(map(repr, _OUTSIDE))}, not {mode!r}")
     if len(amounts) % 2 or len(amounts) > 2 * input.ndim:
         raise RuntimeError(f"pad: {list(amounts)} does not give pairs for at most {input.ndim} dimensions")
     given = [*zip(amounts[::2], amounts[1::2], strict=True)]
@@ -314,10 +315,40 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             )
         input = P.slice_(input, start=start, stop=stop, step=(1,) * input.ndim)
     padding = tuple((max(0, before), max(0, after), 0) for before, after in pairs)
+    if mode != "constant":
+        for dim, (before, after, _) in enumerate(padding):
+            if before or after:
+                input = _continued(input, dim, before, after, mode)
+        return input
     if is_traced(fill):
         inside = P.pad(P.expand(number(True, bool_), shape=input.shape), padding=padding, value=False)
         return P.where(inside, P.pad(input, padding=padding, value=0), number(fill, input.dtype))
     return P.pad(input, padding=padding, value=fitting("pad", fill, input.dtype))
+
+
+# Of each mode of `pad`, the elements before and after those of a length: where they start, and whether backwards.
+_OUTSIDE: dict[str, tuple[Callable[[int, int], tuple[int, int]], bool]] = {
+    "reflect": (lambda length, before: (1, length - 1), True),
+    "replicate": (lambda length, before: (0, length - 1), False),
+    "circular": (lambda length, before: (length - before, 0), False),
+}
+
+
+def _continued(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
+    """Put elements of a dimension before and after it, as a mode of `pad` says."""
+    length, most = x.shape[dim], x.shape[dim] - (mode == "reflect")
+    if length < 1 or (mode != "replicate" and max(before, after) > most):
+        raise ShapeError("MT201", f"pad: {mode} has {most} elements of {x.spec} in dimension {dim}", fix="pad by less")
+    places, backwards = _OUTSIDE[mode]
+    first, second = places(length, before)
+    ends = []
+    for start, count in ((first, before), (second - after if backwards else second, after)):
+        if mode == "replicate":
+            end = P.expand(part(x, dim, start, start + 1), shape=(*x.shape[:dim], count, *x.shape[dim + 1 :]))
+        else:
+            end = part(x, dim, start, start + count)
+        ends.append(P.flip(end, dims=(dim,)) if backwards else end)
+    return cat([end for end, count in ((ends[0], before), (x, 1), (ends[1], after)) if count], dim)
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

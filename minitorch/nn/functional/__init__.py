@@ -11,16 +11,20 @@ from ...packages import names_from
 
 _NAMES = {
     "activations": (
-        "elu gelu hardsigmoid hardswish hardtanh leaky_relu log_sigmoid logsigmoid mish relu6 selu silu softmin "
-        "softplus softsign"
+        "elu gelu glu hardsigmoid hardswish hardtanh leaky_relu log_sigmoid logsigmoid mish prelu relu6 selu silu "
+        "softmin softplus softsign"
     ),
     "attention": "scaled_dot_product_attention",
     "classification": "cross_entropy nll_loss",
     "convolution": "conv1d conv2d conv3d linear",
     "lookup": "embedding one_hot",
     "losses": "binary_cross_entropy binary_cross_entropy_with_logits huber_loss kl_div l1_loss mse_loss smooth_l1_loss",
-    "normalization": "batch_norm cosine_similarity dropout group_norm layer_norm normalize rms_norm",
+    "normalization": (
+        "batch_norm cosine_similarity dropout dropout1d dropout2d group_norm instance_norm layer_norm "
+        "local_response_norm normalize rms_norm"
+    ),
     "pooling": "adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d max_pool1d max_pool2d",
+    "resampling": "interpolate pixel_shuffle pixel_unshuffle",
 }  # of each file, the names; it is loaded for the first of them
 _HOMES = {name: f"{__name__}.{file}" for file, names in _NAMES.items() for name in names.split()}
 _HOMES |= {

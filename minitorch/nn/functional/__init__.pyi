@@ -10,6 +10,7 @@ from minitorch.functional.reducing.reductions import softmax as softmax
 
 from .activations import elu as elu
 from .activations import gelu as gelu
+from .activations import glu as glu
 from .activations import hardsigmoid as hardsigmoid
 from .activations import hardswish as hardswish
 from .activations import hardtanh as hardtanh
@@ -17,6 +18,7 @@ from .activations import leaky_relu as leaky_relu
 from .activations import log_sigmoid as log_sigmoid
 from .activations import logsigmoid as logsigmoid
 from .activations import mish as mish
+from .activations import prelu as prelu
 from .activations import relu6 as relu6
 from .activations import selu as selu
 from .activations import silu as silu
@@ -42,8 +44,12 @@ from .losses import smooth_l1_loss as smooth_l1_loss
 from .normalization import batch_norm as batch_norm
 from .normalization import cosine_similarity as cosine_similarity
 from .normalization import dropout as dropout
+from .normalization import dropout1d as dropout1d
+from .normalization import dropout2d as dropout2d
 from .normalization import group_norm as group_norm
+from .normalization import instance_norm as instance_norm
 from .normalization import layer_norm as layer_norm
+from .normalization import local_response_norm as local_response_norm
 from .normalization import normalize as normalize
 from .normalization import rms_norm as rms_norm
 from .pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
@@ -52,6 +58,9 @@ from .pooling import avg_pool1d as avg_pool1d
 from .pooling import avg_pool2d as avg_pool2d
 from .pooling import max_pool1d as max_pool1d
 from .pooling import max_pool2d as max_pool2d
+from .resampling import interpolate as interpolate
+from .resampling import pixel_shuffle as pixel_shuffle
+from .resampling import pixel_unshuffle as pixel_unshuffle
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -67,19 +76,25 @@ __all__ = [
     "cosine_similarity",
     "cross_entropy",
     "dropout",
+    "dropout1d",
+    "dropout2d",
     "elu",
     "embedding",
     "gelu",
+    "glu",
     "group_norm",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
     "huber_loss",
+    "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
+    "local_response_norm",
     "log_sigmoid",
     "log_softmax",
     "logsigmoid",
@@ -91,6 +106,9 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "prelu",
     "relu",
     "relu6",
     "rms_norm",

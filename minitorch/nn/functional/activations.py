@@ -10,8 +10,10 @@ import math
 
 from ... import primitives as P
 from ...dtypes import DType
+from ...errors import DTypeError, ShapeError
+from ...functional.movement.parts import chunk
 from ...functional.operands import fitting, widened
-from ...functional.options import equals, is_traced, real, require_number
+from ...functional.options import equals, is_traced, real, require_float, require_number, wrap_dim
 from ...functional.pointwise.elementwise import sigmoid
 from ...functional.pointwise.formulas import with_derivative
 from ...functional.reducing.reductions import softmax
@@ -95,6 +97,54 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
         tensor([-1.,  2.])
     """
     return P.where(P.less(scalar(0, input), input), input, input * negative_slope)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Return x where it is positive, a trained slope times x elsewhere (He et al., arXiv:1502.01852).
+
+    Args:
+        input: a float tensor.
+        weight: of the same type: one slope, or one for each channel (dimension 1).
+
+    Raises:
+        ShapeError: if the number of slopes is another one (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.prelu(mt.tensor([-2.0, 2.0]), mt.tensor([0.25]))
+        tensor([-0.5000,  2.0000])
+    """
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise ShapeError(
+            "MT201", f"prelu: the weight is {weight.spec}, for an input {input.spec} of {channels} channels"
+        )
+    if input.dtype is not weight.dtype:
+        raise DTypeError("MT202", f"prelu: the input is {input.spec}, the weight {weight.spec}")
+    slope = P.reshape(weight, shape=(weight.numel(), *(1,) * max(input.ndim - 2, 0)))
+    return leaky_relu(input, slope if input.ndim else P.reshape(weight, shape=()))  # type: ignore[arg-type]
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Return the first half of a dimension times the sigmoid of the second (Dauphin et al., arXiv:1612.08083).
+
+    Raises:
+        ShapeError: if the dimension has an odd length (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.glu(mt.tensor([3.0, 0.0]))
+        tensor([1.5000])
+    """
+    require_float(input, "glu")
+    if not input.ndim or input.shape[wrap_dim(dim, input.ndim)] % 2:
+        raise ShapeError("MT201", f"glu: dimension {dim} of {input.spec} has no two halves")
+    return _glu(*chunk(input, 2, dim))
+
+
+@widened
+def _glu(x: Tensor, gate: Tensor) -> Tensor:
+    return x * sigmoid(gate)
 
 
 # Smooth ---------------------------------------------------------------------------------------------------

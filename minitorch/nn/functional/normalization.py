@@ -7,17 +7,18 @@ a result is off by half a unit in the last place of its type, and by the roundin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ... import primitives as P
 from ...autograd import no_grad
 from ...errors import ShapeError
 from ...functional.creation.random import rand
+from ...functional.families import member
 from ...functional.inplace import assign
 from ...functional.movement.selection import clamp
 from ...functional.movement.shaping import broadcast_tensors
 from ...functional.operands import promote, to_dtype, widen, widened
-from ...functional.options import equals, probability, require_float
+from ...functional.options import equals, probability, require_float, whole
 from ...functional.reducing.reductions import norm
 from ...functional.reducing.reductions import sum as sum_
 from ...primitives.elementwise import scalar
@@ -224,6 +225,73 @@ def batch_norm(
     return _scaled(centered / P.sqrt(var + eps), input, *_channel_parameters(input.ndim, weight, bias))
 
 
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float | Tensor = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Apply `batch_norm` to every sample by itself (Ulyanov et al., arXiv:1607.08022).
+
+    Args:
+        input: [batch, channels, ...].
+        running_mean, running_var: [channels]; moved towards the means over the batch, or else used.
+        weight, bias: [channels].
+        use_input_stats: whether the statistics are those of each sample.
+        momentum: the share of the batch in the new running statistics.
+        eps: added to the variance.
+
+    Raises:
+        ValueError: if there is only one value per channel.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.instance_norm(mt.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
+    """
+    if input.ndim < 3:
+        raise ShapeError("MT201", f"instance_norm: {input.spec} is not [batch, channels, ...]")
+    batch, channels = input.shape[:2]
+    given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    _check_shapes("instance_norm", input, (channels,), **given)
+    mean, var, scale, shift = [
+        None if each is None else P.reshape(P.expand(each, shape=(batch, channels)), shape=(batch * channels,))
+        for each in given.values()
+    ]
+    rows = P.reshape(input, shape=(1, batch * channels, *input.shape[2:]))
+    result = batch_norm(rows, mean, var, scale, shift, use_input_stats, momentum, eps)
+    for running, new in ((running_mean, mean), (running_var, var)) if use_input_stats else ():
+        if running is not None and new is not None:
+            _update(running, _mean(P.reshape(new, shape=(batch, channels)), (0,)), 1.0)
+    return P.reshape(result, shape=input.shape)
+
+
+@widened
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Divide by ``(k + alpha * mean)**beta``, the mean being of the squares of `size` neighbouring channels.
+
+    From Krizhevsky et al., "ImageNet classification with deep convolutional neural networks" (2012), section 3.3.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.local_response_norm(mt.ones(1, 3, 1), 3, alpha=3.0, beta=1.0).flatten()
+        tensor([0.3333, 0.2500, 0.3333])
+    """
+    if input.ndim < 3:
+        raise ShapeError("MT201", f"local_response_norm: {input.spec} is not [batch, channels, ...]")
+    if whole("local_response_norm: size", size) < 1:
+        raise ValueError(f"local_response_norm: size is 1 or more, not {size}")
+    ends = ((0, 0, 0), (size // 2, (size - 1) // 2, 0), *((0, 0, 0),) * (input.ndim - 2))
+    near = P.unfold(P.pad(input * input, padding=ends, value=0), dim=1, size=size, step=1, dilation=1)
+    mean = P.reduce_sum(near, dims=(input.ndim,)) / size
+    return input / (mean * alpha + k) ** beta
+
+
 def _values_per_channel(input: Tensor) -> int:
     count = math.prod((input.shape[0], *input.shape[2:])) if input.ndim > 1 else 1
     if count == 1:
@@ -302,10 +370,41 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         >>> sorted(set(mt.nn.functional.dropout(mt.ones(100), 0.75).tolist()))
         [0.0, 4.0]
     """
-    p = probability("dropout: p", p)
+    return _dropped("dropout", input, p, training, input.shape)
+
+
+def _dropout(ndim: int) -> Callable[..., Tensor]:
+    name = f"dropout{ndim}d"
+
+    @member(name, lengths=", 2" * ndim)
+    def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+        """Zero whole channels of [batch, channels, ...] or [channels, ...] with probability `p`, as `dropout` elements.
+
+        From Tompson et al., arXiv:1411.4280.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.nn.functional.{name}(mt.ones(3, 4{lengths}), 0.75).flatten(2).var(-1).sum()
+            tensor(0.)
+        """
+        if input.ndim not in (ndim + 1, ndim + 2):
+            raise ShapeError("MT201", f"{name}: {input.spec} is not [batch, channels, ...] with {ndim} dimensions more")
+        # As in PyTorch, [channels, height, width] is taken for [batch, channels, length].
+        channels = input.ndim - ndim if (ndim, input.ndim) != (2, 3) else 2
+        return _dropped(name, input, p, training, (*input.shape[:channels], *(1,) * (input.ndim - channels)))
+
+    return dropout
+
+
+dropout1d, dropout2d = _dropout(1), _dropout(2)
+
+
+def _dropped(name: str, input: Tensor, p: float, training: bool, shape: Sequence[int]) -> Tensor:
+    """Drop by draws of a shape that is broadcast to the input's."""
+    p = probability(f"{name}: p", p)
     if not training or equals(p, 0):
         return input
     if equals(p, 1):
         return input * 0
-    kept = P.less_equal(scalar(p, draws := rand(input.shape)), draws)  # a draw is below p with probability p
+    kept = P.less_equal(scalar(p, draws := rand(shape)), draws)  # a draw is below p with probability p
     return P.where(kept, input * (1 / (1 - p)), scalar(0, input))
