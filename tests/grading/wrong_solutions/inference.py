@@ -249,6 +249,9 @@ variants(
     counts_those_of_one [14]: each of the two programs may be off by as much
     - return 2 * (len(x) + 8) * 1.01 * 2.0**-24 * terms
     + return (len(x) + 8) * 1.01 * 2.0**-24 * terms
+    keeps_the_sign_of_the_shift [14]: which is too small
+    - terms = s * (np.abs(weight) @ np.abs(x) + np.abs(bias) + np.abs(mean)) + np.abs(beta)
+    + terms = s * (np.abs(weight) @ np.abs(x) + np.abs(bias) + np.abs(mean)) + beta
     multiplies_by_the_deviation [14]: which is too small
     - s = np.abs(gamma / np.sqrt(variance + eps))
     + s = np.abs(gamma * np.sqrt(variance + eps))
