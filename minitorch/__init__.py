@@ -27,6 +27,7 @@ from .dtypes import (
 )
 from .dtypes import bool_ as bool
 from .functional import FUNCTIONS
+from .functional.devices import device
 from .interpreters import is_grad_enabled
 from .packages import names_from as _names_from
 from .packages import register as _register
@@ -42,22 +43,37 @@ inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 
 globals().update(FUNCTIONS)
 
-_BESIDE = {  # modules of packages beside the engine, by their names in this one
+_BESIDE = {  # modules of packages beside the engine, by their names in this one; a longer name before its beginning
+    "accelerator": "minitorch_torch.accelerator",
     "amp": "minitorch_amp",
+    "backends.cudnn": "minitorch_torch.cudnn",
+    "backends.mps": "minitorch_torch.accelerator",
     "classroom": "minitorch_grading",
     "course": "minitorch_course",
+    "cuda": "minitorch_torch.cuda",
     "debug": "minitorch_checking.debug",
+    "distributed": "minitorch_torch.distributed",
     "export.onnx_backend": "minitorch_onnx.backend",
     "export": "minitorch_checkpoints",
     "inspect": "minitorch_inspect",
+    "mps": "minitorch_torch.accelerator",
+    "nn.modules": f"{__name__}.nn",
+    "nn.parallel": "minitorch_torch.parallel",
     "passes.affine": "minitorch_inference.affine",
     "passes.lifting": "minitorch_operators.lifting",
     "primitives.operators": "minitorch_operators",
     "profiler": "minitorch_profiler",
     "quantization": "minitorch_quantization",
+    "run": "minitorch_torch.run",
     "sharding": "minitorch_xla.sharding",
+    "utils.checkpoint": f"{__name__}.functional.checkpoint",
+    "utils.data": f"{__name__}.data",
+    "utils": "minitorch_torch.utils",
+    "xpu": "minitorch_torch.accelerator",
 }
 _register(_BESIDE)
+
+_KINDS = "Bool Byte Char Double Float Half Int Long Short"
 
 # Names loaded on first use, each with its module.
 _LATER = {
@@ -66,6 +82,7 @@ _LATER = {
     "Jitted": f"{__name__}.modes.ways_in.jit",
     "Operation": f"{__name__}.modes.ways_in.definition",
     "Session": f"{__name__}.modes.ways_in.session",
+    "as_torch": "minitorch_torch",
     "autocast": "minitorch_amp",
     "data": f"{__name__}.data",
     "freeze": "minitorch_inference.frozen",
@@ -75,6 +92,8 @@ _LATER = {
     "lazy": f"{__name__}.modes.ways_in.lazy",
     "load": "minitorch_checkpoints.checkpoints",
     "load_frozen": "minitorch_inference.frozen_graph",
+    **dict.fromkeys(("Size", "compile", "inference_mode"), "minitorch_torch.functions"),
+    **{f"{kind}Tensor": "minitorch_torch.tensor_types" for kind in _KINDS.split()},
     "machine": "minitorch_profiler",
     "nn": f"{__name__}.nn",
     "optim": f"{__name__}.optim",
@@ -86,12 +105,14 @@ _LATER = {
 __getattr__, __dir__ = _names_from(__name__, {**_LATER, **{name: f"{__name__}.{name}" for name in _BESIDE}})
 
 __all__ = [
-    "DType", "Frozen", "Graph", "Jitted", "Operation", "Session", "Tensor", "amp", "autocast", "autograd", "backends",
-    "bfloat16", "bool", "data", "debug", "double", "dtypes", "e", "enable_grad", "errors", "export", "float", "float16",
-    "float32", "float64", "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half", "hessian",
-    "inf", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian",
-    "jit", "lazy", "load", "load_frozen", "long", "machine", "nan", "nn", "no_grad", "optim", "passes",
-    "pi", "placeholder", "primitives", "profile", "profiler", "quantization", "save", "set_grad_enabled",
-    "set_num_threads", "sharding", "short", "uint32", "uint8", "value_and_grad", "vjp",
+    "BoolTensor", "ByteTensor", "CharTensor", "DType", "DoubleTensor", "FloatTensor", "Frozen", "Graph", "HalfTensor",
+    "IntTensor", "Jitted", "LongTensor", "Operation", "Session", "ShortTensor", "Size", "Tensor", "accelerator", "amp",
+    "as_torch", "autocast", "autograd", "backends", "bfloat16", "bool", "compile", "cuda", "data", "debug", "device",
+    "distributed", "double", "dtypes", "e", "enable_grad", "errors", "export", "float", "float16", "float32", "float64",
+    "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half", "hessian", "inf", "inference_mode",
+    "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian", "jit",
+    "lazy", "load", "load_frozen", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder",
+    "primitives", "profile", "profiler", "quantization", "save", "set_grad_enabled", "set_num_threads", "sharding",
+    "short", "uint32", "uint8", "utils", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

@@ -21,6 +21,23 @@ from minitorch_inference.frozen import freeze as freeze
 from minitorch_inference.frozen_graph import load_frozen as load_frozen
 from minitorch_profiler.machines import machine as machine
 from minitorch_profiler.profile import profile as profile
+from minitorch_torch import accelerator as accelerator
+from minitorch_torch import cuda as cuda
+from minitorch_torch import distributed as distributed
+from minitorch_torch import utils as utils
+from minitorch_torch.functions import Size as Size
+from minitorch_torch.functions import compile as compile
+from minitorch_torch.functions import inference_mode as inference_mode
+from minitorch_torch.standing_in import as_torch as as_torch
+from minitorch_torch.tensor_types import BoolTensor as BoolTensor
+from minitorch_torch.tensor_types import ByteTensor as ByteTensor
+from minitorch_torch.tensor_types import CharTensor as CharTensor
+from minitorch_torch.tensor_types import DoubleTensor as DoubleTensor
+from minitorch_torch.tensor_types import FloatTensor as FloatTensor
+from minitorch_torch.tensor_types import HalfTensor as HalfTensor
+from minitorch_torch.tensor_types import IntTensor as IntTensor
+from minitorch_torch.tensor_types import LongTensor as LongTensor
+from minitorch_torch.tensor_types import ShortTensor as ShortTensor
 from minitorch_xla import sharding as sharding
 
 from . import autograd as autograd
@@ -71,6 +88,7 @@ from .functional.creation.generator import initial_seed as initial_seed
 from .functional.creation.generator import manual_seed as manual_seed
 from .functional.creation.generator import seed as seed
 from .functional.creation.random import bernoulli as bernoulli
+from .functional.devices import device as device
 from .functional.movement.arranging import cat as cat
 from .functional.movement.arranging import cat as concat
 from .functional.movement.arranging import cat as concatenate
@@ -634,16 +652,27 @@ def trunc(input: Tensor) -> Tensor:
     """Return x without its fraction, for each element. Integers stay as they are."""
 
 __all__ = [
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
     "DType",
+    "DoubleTensor",
+    "FloatTensor",
     "Frozen",
     "Generator",
     "Graph",
+    "HalfTensor",
+    "IntTensor",
     "Jitted",
+    "LongTensor",
     "Operation",
     "Session",
+    "ShortTensor",
+    "Size",
     "Tensor",
     "abs",
     "absolute",
+    "accelerator",
     "acos",
     "acosh",
     "add",
@@ -673,6 +702,7 @@ __all__ = [
     "argsort",
     "argwhere",
     "as_tensor",
+    "as_torch",
     "asin",
     "asinh",
     "atan",
@@ -709,6 +739,7 @@ __all__ = [
     "clamp_min",
     "clip",
     "clone",
+    "compile",
     "concat",
     "concatenate",
     "copysign",
@@ -716,15 +747,18 @@ __all__ = [
     "cosh",
     "count_nonzero",
     "cross",
+    "cuda",
     "cumprod",
     "cumsum",
     "data",
     "debug",
     "default_generator",
     "deg2rad",
+    "device",
     "diag",
     "diag_embed",
     "diagonal",
+    "distributed",
     "div",
     "divide",
     "dot",
@@ -787,6 +821,7 @@ __all__ = [
     "index_fill",
     "index_select",
     "inf",
+    "inference_mode",
     "initial_seed",
     "inner",
     "inspect",
@@ -951,6 +986,7 @@ __all__ = [
     "unflatten",
     "unique",
     "unsqueeze",
+    "utils",
     "value_and_grad",
     "var",
     "var_mean",

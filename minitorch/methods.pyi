@@ -11,6 +11,7 @@ from .autograd.gradients import HookHandle
 from .drawable import Drawable
 from .dtypes import DType
 from .functional.creation.generator import Generator
+from .functional.devices import device
 from .functional.operands import Number, Operand
 from .functional.reducing.extremes import MinMax
 from .functional.reducing.ordering import Ordered
@@ -95,8 +96,8 @@ class TensorMethods(Drawable):
     @data.setter
     def data(self, value: Tensor) -> None: ...
     @property
-    def device(self) -> str:
-        """Return the device of the tensor: ``"cpu"``."""
+    def device(self) -> device:
+        """Return the device of the tensor: the CPU."""
     @property
     def grad(self) -> Tensor | None:
         """The gradient that `backward` accumulated here, or None."""

@@ -23,7 +23,8 @@ BESIDE: dict[str, str] = {}  # public names of modules, from the engine on: the 
 def register(names: Mapping[str, str]) -> None:
     """Add modules of packages beside the engine, by the names that they have in it."""
     BESIDE.update(names)
-    PACKAGES.extend(dict.fromkeys(name.partition(".")[0] for name in names.values()))
+    found = dict.fromkeys(name.partition(".")[0] for name in names.values())
+    PACKAGES.extend(name for name in found if name not in PACKAGES)
 
 
 def is_own(module: object) -> bool:
@@ -80,7 +81,8 @@ def names_from(
 
     def found(name: str) -> Any:
         if name not in table:
-            raise AttributeError(f"module {home!r} has no attribute {name!r}")
+            text = f"module {home!r} has no attribute {name!r}{_reason(f'{home}.{name}')}"
+            raise AttributeError(text, name=name, obj=sys.modules.get(home))
         if name not in values:
             module = load(table[name])
             value = module if table[name] == f"{home}.{name}" else getattr(module, name)
@@ -91,17 +93,32 @@ def names_from(
     return found, lambda: sorted({*vars(sys.modules[home]), *table})
 
 
+def _reason(name: str) -> str:
+    """Return why the engine lacks a name that PyTorch has, for the end of a message; empty if there is no reason."""
+    if "._" in name or not is_installed("minitorch_torch"):
+        return ""
+    reason = load("minitorch_torch.absent").reason_for(name.partition(".")[2])
+    return f": {reason}" if reason else ""
+
+
 def _require(name: str) -> None:
     package = name.partition(".")[0]
     if not is_installed(package):
         raise ModuleNotFoundError(f"{name} needs the package {package}, which is not installed", name=package)
 
 
-class _Finder:
-    """The finder of modules of packages beside the engine by their public names (`importlib.abc.MetaPathFinder`)."""
+class Finder:
+    """A finder of modules by names that are not their own (`importlib.abc.MetaPathFinder`).
+
+    Args:
+        real_name: returns the name of the module behind a name, or None.
+    """
+
+    def __init__(self, real_name: Callable[[str], str | None]) -> None:
+        self._real_name = real_name
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        real = real_name(name)
+        real = self._real_name(name)
         if real is None:
             return None
         _require(real)
@@ -109,7 +126,7 @@ class _Finder:
         return found and ModuleSpec(name, self, origin=found.origin)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = load(str(real_name(spec.name)))
+        module = load(str(self._real_name(spec.name)))
         spec.loader_state = module.__spec__
         return module
 
@@ -120,9 +137,9 @@ class _Finder:
 
     def get_code(self, name: str) -> CodeType | None:
         """Return the code of a module for ``python -m``."""
-        spec: Any = find_spec(str(real_name(name)))
+        spec: Any = find_spec(str(self._real_name(name)))
         code: CodeType | None = spec.loader.get_code(spec.name)
         return code
 
 
-sys.meta_path.insert(0, _Finder())
+sys.meta_path.insert(0, Finder(real_name))

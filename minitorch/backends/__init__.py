@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..packages import load
+from ..packages import load, names_from
 
 if TYPE_CHECKING:
     from ..passes import Pass
@@ -50,6 +50,8 @@ class Backend:
     needs: str = ""
     missing: str = ""
 
+
+__getattr__, __dir__ = names_from(__name__, {name: f"{__name__}.{name}" for name in ("cudnn", "mps")})
 
 BACKENDS = {
     "interpret": Backend("minitorch.backends.interpret"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..functional.creation.data import as_tensor
@@ -34,6 +34,49 @@ class Dataset:
 
     def __getitem__(self, index: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__")
+
+
+class IterableDataset:
+    """Base class of datasets without numbers: define `__iter__`, and `__len__` if the length is known.
+
+    With several workers, each iterates a copy; see `get_worker_info`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> class Countdown(mt.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(3, 0, -1))
+        >>> [batch.tolist() for batch in mt.data.DataLoader(Countdown(), batch_size=2)]
+        [[3, 2], [1]]
+    """
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} has no __iter__")
+
+
+class ConcatDataset(Dataset):
+    """Dataset of the samples of several, one after the other.
+
+    Example:
+        >>> import minitorch as mt
+        >>> data = mt.data.ConcatDataset([[1, 2], [3]])
+        >>> len(data), data[2], data[-1]
+        (3, 3, 3)
+    """
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.datasets))
+
+    def __getitem__(self, index: int) -> Any:
+        place = index + len(self) if index < 0 else index
+        for dataset in self.datasets:
+            if 0 <= place < len(dataset):
+                return dataset[place]
+            place -= len(dataset)
+        raise IndexError(f"there is no sample {index} of {len(self)}")
 
 
 class TensorDataset(Dataset):

@@ -28,7 +28,13 @@ from ..tree import flatten, unflatten
 from .creation.generator import default_generator
 
 
-def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool = False,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
     """Call a function, without keeping its intermediate values for `backward`, which computes them again.
 
     Saves memory and costs time: of the function, only the arguments are kept. Random numbers are the same the second
@@ -41,7 +47,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Args:
         function: computes a tensor or a nested structure of them, the same each time.
         args: its arguments; tensors, also within tuples, lists and dicts, and anything else.
-        kwargs: likewise.
+        use_reentrant, preserve_rng_state: PyTorch's options, without effect: what is computed is the same.
+        kwargs: likewise arguments of the function.
 
     Returns:
         The result of the function.

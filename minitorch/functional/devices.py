@@ -13,6 +13,45 @@ __all__ = ["cpu", "cuda"]
 _KNOWN = ("cpu", "cuda", "gpu", "hpu", "meta", "mps", "tpu", "xla", "xpu")
 
 
+class device(str):  # noqa: N801  PyTorch's name
+    """A device by its name, and perhaps a number. Any may be named; tensors are on the CPU alone.
+
+    Attributes:
+        type: the name without the number.
+        index: the number, or None.
+
+    Raises:
+        RuntimeError: for a name that PyTorch does not have either.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.device("cuda:1"), mt.device("cuda", 1).index, mt.ones(2).device == mt.device("cpu")
+        (device(type='cuda', index=1), 1, True)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: Any, index: int | None = None) -> device:
+        """Return the device of a name such as ``"cuda:0"``."""
+        text = str(type) if index is None else f"{type}:{index}"
+        if _kind(text) not in _KNOWN:
+            raise RuntimeError(f"there is no kind of device {text!r}; there are {', '.join(_KNOWN)}")
+        return super().__new__(cls, text)
+
+    @property
+    def type(self) -> str:
+        """The name without the number."""
+        return _kind(self)
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]
+        """The number, or None."""
+        return int(self.partition(":")[2]) if ":" in self else None
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
+
+
 def _kind(device: Any) -> str:
     """Return ``"cuda"`` of ``"cuda:0"``, or of an object such as PyTorch's ``torch.device("cuda:0")``."""
     return str(device).partition(":")[0]
@@ -46,7 +85,7 @@ def cpu(self: Tensor) -> Tensor:
         >>> import minitorch as mt
         >>> x = mt.ones(2)
         >>> x.cpu() is x, x.device
-        (True, 'cpu')
+        (True, device(type='cpu'))
     """
     return self
 
@@ -61,9 +100,12 @@ def cuda(self: Tensor, device: Any = None) -> Tensor:
     return self
 
 
-def _device(tensor: Tensor) -> str:
-    """Return the device of the tensor: ``"cpu"``."""
-    return "cpu"
+_CPU = device("cpu")
+
+
+def _device(tensor: Tensor) -> device:
+    """Return the device of the tensor: the CPU."""
+    return _CPU
 
 
 PROPERTIES = {"device": _device}

@@ -173,6 +173,20 @@ class Doubling(mt.autograd.Function):
         return cotangent * 2
 
 
+class Evens(mt.data.IterableDataset):
+    """Three even numbers."""
+
+    def __iter__(self) -> Any:
+        return iter((0, 2, 4))
+
+
+class Backwards(mt.data.Sampler):
+    """Three numbers, the last one first."""
+
+    def __iter__(self) -> Any:
+        return iter((2, 1, 0))
+
+
 class Halves(mt.data.Dataset):
     """A dataset of one's own."""
 
@@ -567,6 +581,15 @@ ROWS: dict[str, Row] = {
     "GradScaler": _scaler(),
     "TensorDataset": _shown(_data, lambda data: numbers([data[at] for at in range(len(data))])),
     "Subset": _shown(lambda: mt.data.Subset(_data(), [1, 2]), lambda data: numbers([data[at] for at in range(2)])),
+    "BatchSampler": _shown(lambda: mt.data.BatchSampler([3, 1, 2], 2, False), list),
+    "ConcatDataset": _shown(lambda: mt.data.ConcatDataset([[1, 2], [3]]), list),
+    "RandomSampler": _shown(lambda: mt.data.RandomSampler(range(5), generator=Generator(1)), list),
+    "SequentialSampler": _shown(lambda: mt.data.SequentialSampler(range(5)), list),
+    "SubsetRandomSampler": _shown(lambda: mt.data.SubsetRandomSampler([4, 2, 7], Generator(1)), list),
+    "WeightedRandomSampler": _shown(lambda: mt.data.WeightedRandomSampler([1.0, 3.0], 5, True, Generator(1)), list),
+    "IterableDataset": _shown(Evens, list),
+    "Sampler": _shown(Backwards, list),
+    "device": _shown(lambda: mt.device("cuda", 1), lambda each: (each.type, each.index)),
     "Dataset": _shown(Halves, lambda data: [data[at] for at in range(4)]),
     "DataLoader": _shown(
         lambda: mt.data.DataLoader(_data(), batch_size=2, shuffle=True, generator=Generator(1)),

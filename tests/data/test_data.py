@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import itertools
 import math
+import multiprocessing
+import os
 from collections import Counter, namedtuple
 
 import numpy as np
@@ -190,3 +193,102 @@ def test_sentences_are_the_same_each_time_and_all_of_the_grammar():
 )
 def test_what_the_grammar_does_not_make_is_no_sentence(text):
     assert not is_sentence(text)
+
+
+class Worked(mt.data.Dataset):
+    """Samples that say which process read them, and fail where they are told to."""
+
+    def __init__(self, count, bad=None):
+        self.count, self.bad = count, bad
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        if index == self.bad:
+            raise KeyError(f"sample {index}")
+        return index, os.getpid(), mt.data.get_worker_info().id, int(mt.ones(64, 64).sum())
+
+
+class Stream(mt.data.IterableDataset):
+    """Numbers, of which each worker yields its share."""
+
+    def __iter__(self):
+        info = mt.data.get_worker_info()
+        return iter(range(10) if info is None else range(info.id, 10, info.num_workers))
+
+
+def test_workers_read_batches_in_order_in_processes_of_their_own():
+    batches = list(DataLoader(Worked(10), batch_size=2, num_workers=2, worker_init_fn=mt.manual_seed))
+    assert [batch[0].tolist() for batch in batches] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+    assert [batch[2].tolist() for batch in batches] == [[0, 0], [1, 1], [0, 0], [1, 1], [0, 0]]
+    assert len({pid for batch in batches for pid in batch[1].tolist()} - {os.getpid()}) == 2
+    assert mt.data.get_worker_info() is None
+
+
+def test_a_stream_is_divided_among_workers():
+    assert [x.tolist() for x in DataLoader(Stream(), 4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert [x.tolist() for x in DataLoader(Stream(), 4, drop_last=True)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    found = [x.tolist() for x in DataLoader(Stream(), 2, num_workers=2)]
+    assert found == [[0, 2], [1, 3], [4, 6], [5, 7], [8], [9]]
+
+
+def test_an_error_in_a_worker_is_the_programs():
+    with pytest.raises(KeyError, match="sample 3") as caught:
+        list(DataLoader(Worked(10, bad=3), num_workers=2))
+    assert "in worker 1 of a DataLoader" in "".join(caught.value.__notes__)
+
+
+def test_a_worker_that_dies_is_an_error():
+    with pytest.raises(RuntimeError, match="worker 0 of the DataLoader died, with exit code 7"):
+        list(DataLoader(range(4), num_workers=1, collate_fn=lambda samples: os._exit(7)))
+
+
+def test_workers_are_forked_beside_a_library_that_warns_of_it():
+    pytest.importorskip("jax").numpy.ones(1)
+    assert len(list(DataLoader(range(4), num_workers=1))) == 4
+
+
+def test_workers_end_with_the_loop():
+    for _ in DataLoader(Worked(1000), num_workers=2):
+        break
+    gc.collect()
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_samplers_draw_what_they_say(replacement):
+    mt.manual_seed(0)
+    drawn = list(mt.data.RandomSampler(range(5), replacement, num_samples=1000))
+    assert len(drawn) == 1000 and set(drawn) == set(range(5))
+    weights = [0.0, 1.0, 3.0]
+    count = 4000 if replacement else 2
+    drawn = list(mt.data.WeightedRandomSampler(weights, count, replacement))
+    assert len(drawn) == count and 0 not in drawn
+    assert not replacement or abs(drawn.count(2) / count - 0.75) < 0.05
+    assert sorted(mt.data.SubsetRandomSampler([7, 8, 9])) == [7, 8, 9]
+
+
+@pytest.mark.parametrize("name", ["RandomSampler", "WeightedRandomSampler", "SubsetRandomSampler"])
+def test_a_sampler_follows_its_generator(name):
+    def order():
+        generator = mt.Generator().manual_seed(3)
+        more = {"WeightedRandomSampler": (20,)}.get(name, ())
+        return list(getattr(mt.data, name)([1.0] * 20 if more else range(20), *more, generator=generator))
+
+    assert order() == order()
+
+
+def test_options_that_exclude_each_other_are_refused():
+    sampler = mt.data.SequentialSampler(range(4))
+    for options in (
+        {"shuffle": True, "sampler": sampler},
+        {"batch_sampler": [[0]], "batch_size": 2},
+        {"num_workers": -1},
+    ):
+        with pytest.raises(ValueError):
+            DataLoader(range(4), **options)
+    with pytest.raises(ValueError, match="has its own order"):
+        DataLoader(Stream(), shuffle=True)
+    assert [x.tolist() for x in DataLoader(range(4), batch_sampler=[[0, 3], [1]])] == [[0, 3], [1]]
+    assert list(DataLoader([5, 6], batch_size=None)) == [5, 6]

@@ -137,7 +137,9 @@ def type(self: Tensor, dtype: Any = None) -> Any:
         >>> mt.ones(1).type(), mt.ones(1).type(mt.int8)
         ('minitorch.float32', tensor([1], dtype=minitorch.int8))
     """
-    return repr(self.dtype) if dtype is None else to_dtype(self, dtypes.as_dtype(dtype))
+    if dtype is None:
+        return repr(self.dtype)
+    return to_dtype(self, dtypes.as_dtype(getattr(dtype, "dtype", dtype)))  # such as `FloatTensor`
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

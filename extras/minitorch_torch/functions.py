@@ -1,0 +1,99 @@
+"""`compile`, `inference_mode`, `Size` and `Variable`: PyTorch's names for what minitorch has under another one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import minitorch as mt
+from minitorch.autograd.grad_mode import _GradMode
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple of ints with `numel`. Shapes of tensors are plain tuples, which are equal to it.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.Size([2, 3]), mt.Size([2, 3]).numel(), mt.ones(2, 3).shape == mt.Size([2, 3])
+        (minitorch.Size([2, 3]), 6, True)
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Return the number of elements of a tensor of this shape."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"minitorch.Size({list(self)})"
+
+
+class _AnyTensor(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, mt.Tensor)
+
+
+class Variable(metaclass=_AnyTensor):
+    """A tensor under its name of before PyTorch 0.4: ``Variable(data, requires_grad=True)`` shares the data's memory.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.autograd.Variable(mt.ones(2), requires_grad=True)
+        >>> x, isinstance(x, mt.autograd.Variable)
+        (tensor([1., 1.], requires_grad=True), True)
+    """
+
+    def __new__(cls, data: mt.Tensor, requires_grad: bool = False) -> Any:
+        """Return the tensor that shares the data's memory, without history."""
+        return data.detach().requires_grad_(requires_grad)
+
+
+def inference_mode(mode: Any = True) -> Any:
+    """Do not record operations for `backward`: here the same as `no_grad`. With ``mode=False`` change nothing.
+
+    Example:
+        >>> import minitorch as mt
+        >>> @mt.inference_mode()
+        ... def twice(x):
+        ...     return x * 2
+        >>> twice(mt.ones(1, requires_grad=True)).requires_grad
+        False
+    """
+    if callable(mode):
+        return mt.no_grad(mode)
+    return _GradMode(mt.is_grad_enabled() and not mode)
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Return a function or module compiled by `minitorch.jit`, which traces it: the name and options of PyTorch.
+
+    Args:
+        model: the function or module; without one, a decorator is returned.
+        fullgraph: always so here: what cannot be traced is an error with the line.
+        dynamic, mode, options: taken, and without effect: each signature is compiled once, for its sizes.
+        backend: one of minitorch's, or PyTorch's default, which stands for the default here.
+        disable: return the model as it is.
+
+    Raises:
+        ArgumentError: for another backend (``MT107``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.compile(lambda x: x * 2 + 1)(mt.ones(2))
+        tensor([3., 3.])
+    """
+    if model is None:
+        return lambda function: compile(function, backend=backend, disable=disable)
+    if disable:
+        return model
+    return mt.jit(model) if backend == "inductor" else mt.jit(model, backend=backend)

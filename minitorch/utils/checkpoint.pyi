@@ -1,0 +1,1 @@
+from minitorch.functional.checkpoint import *  # noqa: F403
