@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .driver import Driver, call_with_arguments, driver
+from .driver import Driver, call_purely, driver
 from .garbage import young
 from .limit import Limited
 from .needs import EAGER as NEEDS
@@ -138,7 +138,7 @@ def alternatives(step: Step) -> list[set[str]]:
 
 # --- shares, train, saved ---------------------------------------------------------------------------------------
 
-shares, train, saved = (Driver(f"autograd.{name}", call_with_arguments, NEEDS) for name in ("shares", "train", "saved"))
+shares, train, saved = (Driver(f"autograd.{name}", call_purely, NEEDS) for name in ("shares", "train", "saved"))
 
 # --- difference -------------------------------------------------------------------------------------------------
 

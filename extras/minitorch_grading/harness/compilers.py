@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .driver import Driver, call_with_arguments
+from .driver import Driver, call_purely
 from .needs import Needs
 
 NEEDS = Needs(engine=("graph",))
 
 language, partners, kernels, retraces = (
-    Driver(f"compilers.{name}", call_with_arguments, NEEDS) for name in ("language", "partners", "kernels", "retraces")
+    Driver(f"compilers.{name}", call_purely, NEEDS) for name in ("language", "partners", "kernels", "retraces")
 )
 
 # --- what the notebook works with, too --------------------------------------------------------------------------

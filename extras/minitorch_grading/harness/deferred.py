@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .driver import Driver, call_with_arguments, driver
+from .driver import Driver, call_purely, driver
 from .limit import Limited
 from .needs import EAGER as NEEDS
 from .recording import OPERATORS, Row, operators
@@ -17,7 +17,7 @@ OPERATIONS = ("add", "mul", "sub")
 
 # --- seen, runs -------------------------------------------------------------------------------------------------
 
-seen, runs = (Driver(f"deferred.{name}", call_with_arguments, NEEDS) for name in ("seen", "runs"))
+seen, runs = (Driver(f"deferred.{name}", call_purely, NEEDS) for name in ("seen", "runs"))
 
 # --- lazy -------------------------------------------------------------------------------------------------------
 

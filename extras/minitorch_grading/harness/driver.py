@@ -96,10 +96,15 @@ def driver(name: str, needs: Needs, seconds: float = SECONDS) -> Callable[[Answe
 
 
 def call_with_arguments(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
-    """The driver of most tasks: the student's function is called with the arguments of the case, and leaves them alone.
+    """Call the student's function with the arguments of the case: the driver of a task that has no other."""
+    return call(*case[1])
+
+
+def call_purely(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
+    """Call the student's function with the arguments of the case, which it leaves as they are.
 
     Example:
-        >>> in_order = Driver("arithmetic.in_order", call_with_arguments, Needs())
+        >>> in_order = Driver("arithmetic.in_order", call_purely, Needs())
         >>> case = {"tuple": ["sorted", {"tuple": [{"list": [2, 1]}]}]}
         >>> in_order.answering(sorted)(case)
         {'list': [1, 2]}
@@ -107,7 +112,7 @@ def call_with_arguments(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any
         'it changes its argument 1, which the caller may still need: work on a copy'
     """
     before = [encode(each) for each in case[1]]
-    answer = call(*case[1])
+    answer = call_with_arguments(call, case)
     changed = [number for number, each in enumerate(case[1], 1) if encode(each) != before[number - 1]]
     if not changed or isinstance(answer, Fault):
         return answer

@@ -8,7 +8,7 @@ from minitorch import primitives as P
 from minitorch.graph import Graph
 from minitorch.ir import INPUT, Node
 
-from .driver import call_with_arguments, driver
+from .driver import call_purely, driver
 from .limit import Limited
 from .needs import GRAPHS as NEEDS
 from .nodes import everything_in, places_of
@@ -48,7 +48,7 @@ def may_overwrite(call: Limited, case: tuple[str, str]) -> Any:
     return places_of(everything_in(graph), call(graph))
 
 
-best_fit = driver("memory.best_fit", NEEDS)(call_with_arguments)
+best_fit = driver("memory.best_fit", NEEDS)(call_purely)
 # They may search:
-plan = driver("memory.plan", NEEDS, seconds=4.0)(call_with_arguments)
-checkpoints = driver("memory.checkpoints", NEEDS, seconds=4.0)(call_with_arguments)
+plan = driver("memory.plan", NEEDS, seconds=4.0)(call_purely)
+checkpoints = driver("memory.checkpoints", NEEDS, seconds=4.0)(call_purely)

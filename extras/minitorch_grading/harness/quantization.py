@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from .driver import Driver, call_with_arguments
+from .driver import Driver, call_purely
 from .limit import Limited
 from .needs import EAGER as NEEDS
 
 
 def call_for_numbers(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
     """Call the student's function; of a tuple that it returns, scalars of NumPy become Python's numbers."""
-    answer = call_with_arguments(call, case)
+    answer = call_purely(call, case)
     if type(answer) is not tuple:
         return answer
     return tuple([each.item() if isinstance(each, np.generic) else each for each in answer])
 
 
 per_channel, round_trip, product = (
-    Driver(f"quantization.{name}", call_with_arguments, NEEDS) for name in ("per_channel", "round_trip", "product")
+    Driver(f"quantization.{name}", call_purely, NEEDS) for name in ("per_channel", "round_trip", "product")
 )
 calibrate, scaler_step = (
     Driver(f"quantization.{name}", call_for_numbers, NEEDS) for name in ("calibrate", "scaler_step")

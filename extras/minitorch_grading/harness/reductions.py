@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .driver import Driver, call_with_arguments
+from .driver import Driver, call_purely
 from .limit import Limited
 from .needs import EAGER as NEEDS
 from .recording import OPERATORS, operators, refusal
@@ -215,4 +215,4 @@ softmax, largest_and_total, variance, logsumexp, attention_row = (
     Driver(f"reductions.{name}", recorded, NEEDS)
     for name in ("softmax", "largest_and_total", "variance", "logsumexp", "attention_row")
 )
-merge_moments = Driver("reductions.merge_moments", call_with_arguments, NEEDS)
+merge_moments = Driver("reductions.merge_moments", call_purely, NEEDS)

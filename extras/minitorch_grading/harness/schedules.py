@@ -13,7 +13,7 @@ from minitorch.compiler.loop_ir.tree import Accumulate, Allocate, For, Local, Pr
 from minitorch.compiler.scheduling.rewrite import Rewrite
 from minitorch.dtypes import float32
 
-from .driver import Driver, call_with_arguments
+from .driver import Driver, call_purely
 from .limit import Limited
 from .needs import Needs
 
@@ -91,7 +91,7 @@ def _texts(call: Limited, case: tuple[str, Any]) -> Any:
     return [each.text if isinstance(each, Rewrite) else None for each in found]
 
 
-address, pack_rows = (Driver(f"schedules.{name}", call_with_arguments, NEEDS) for name in ("address", "pack_rows"))
+address, pack_rows = (Driver(f"schedules.{name}", call_purely, NEEDS) for name in ("address", "pack_rows"))
 chain_schedule, vector_schedule, product_schedule = (
     Driver(f"schedules.{name}", _texts, NEEDS) for name in ("chain_schedule", "vector_schedule", "product_schedule")
 )

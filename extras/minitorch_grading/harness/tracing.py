@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .driver import Driver, call_with_arguments, driver
+from .driver import Driver, call_purely, driver
 from .garbage import young
 from .limit import Limited
 from .needs import EAGER as NEEDS
@@ -209,4 +209,4 @@ def clipped(call: Limited, case: tuple[str, Any]) -> Any:
 
 # --- buckets ----------------------------------------------------------------------------------------------------
 
-buckets = Driver("tracing.buckets", call_with_arguments, NEEDS)
+buckets = Driver("tracing.buckets", call_purely, NEEDS)

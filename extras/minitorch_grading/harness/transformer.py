@@ -17,7 +17,7 @@ from minitorch.dtypes import float32
 from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.ir import Node, Shape, Spec
 
-from .driver import Driver, call_with_arguments
+from .driver import Driver, call_purely
 from .limit import Limited
 from .needs import Needs
 from .plain import described, plain
@@ -133,7 +133,7 @@ def written(call: Limited, case: tuple[str, Any]) -> Any:
     return call.within(_text, *case[1])
 
 
-mask = Driver("transformer.mask", call_with_arguments, NEEDS)
+mask = Driver("transformer.mask", call_purely, NEEDS)
 cached_step = Driver("transformer.cached_step", one_text, NEEDS)
 call_arguments = Driver("transformer.call_arguments", many_texts, NEEDS)
 cheaper = Driver("transformer.cheaper", written, NEEDS)
