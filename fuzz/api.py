@@ -31,7 +31,7 @@ LEFT_OUT: dict[str, frozenset[str]] = {
 }  # fmt: skip
 
 # What gives Python values, or shapes that depend on data: no trace can follow it, so it comes less often.
-EAGER_BY_NATURE = frozenset(["allclose", "equal", "item", "nonzero", "argwhere", "unique", "masked_select"])
+EAGER_BY_NATURE = frozenset(["allclose", "equal", "bincount", "item", "nonzero", "argwhere", "unique", "masked_select"])
 
 SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",

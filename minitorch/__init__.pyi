@@ -88,6 +88,7 @@ from .functional.creation.generator import initial_seed as initial_seed
 from .functional.creation.generator import manual_seed as manual_seed
 from .functional.creation.generator import seed as seed
 from .functional.creation.random import bernoulli as bernoulli
+from .functional.creation.random import multinomial as multinomial
 from .functional.devices import device as device
 from .functional.movement.arranging import cat as cat
 from .functional.movement.arranging import cat as concat
@@ -115,6 +116,7 @@ from .functional.movement.gathering import masked_select as masked_select
 from .functional.movement.gathering import nonzero as nonzero
 from .functional.movement.gathering import scatter as scatter
 from .functional.movement.gathering import scatter_add as scatter_add
+from .functional.movement.gathering import scatter_reduce as scatter_reduce
 from .functional.movement.gathering import take as take
 from .functional.movement.gathering import take_along_dim as take_along_dim
 from .functional.movement.parts import chunk as chunk
@@ -207,6 +209,7 @@ from .functional.reducing.linalg import addmv as addmv
 from .functional.reducing.linalg import addr as addr
 from .functional.reducing.linalg import baddbmm as baddbmm
 from .functional.reducing.linalg import bmm as bmm
+from .functional.reducing.linalg import cdist as cdist
 from .functional.reducing.linalg import cross as cross
 from .functional.reducing.linalg import dot as dot
 from .functional.reducing.linalg import inner as inner
@@ -219,8 +222,12 @@ from .functional.reducing.linalg import outer as outer
 from .functional.reducing.linalg import tensordot as tensordot
 from .functional.reducing.linalg import trace as trace
 from .functional.reducing.linalg import vdot as vdot
+from .functional.reducing.ordering import Ordered
 from .functional.reducing.ordering import argsort as argsort
+from .functional.reducing.ordering import bincount as bincount
 from .functional.reducing.ordering import bucketize as bucketize
+from .functional.reducing.ordering import histc as histc
+from .functional.reducing.ordering import isin as isin
 from .functional.reducing.ordering import median as median
 from .functional.reducing.ordering import msort as msort
 from .functional.reducing.ordering import searchsorted as searchsorted
@@ -232,6 +239,7 @@ from .functional.reducing.reductions import any as any
 from .functional.reducing.reductions import count_nonzero as count_nonzero
 from .functional.reducing.reductions import cumprod as cumprod
 from .functional.reducing.reductions import cumsum as cumsum
+from .functional.reducing.reductions import diff as diff
 from .functional.reducing.reductions import log_softmax as log_softmax
 from .functional.reducing.reductions import logsumexp as logsumexp
 from .functional.reducing.reductions import nansum as nansum
@@ -567,6 +575,9 @@ def cosh(input: Tensor) -> Tensor:
 def deg2rad(input: Tensor) -> Tensor:
     """Return degrees as radians, for each element. Integers are converted to float32 first."""
 
+def digamma(input: Tensor) -> Tensor:
+    """Return the derivative of lgamma, for each element. Integers are converted to float32 first."""
+
 def erf(input: Tensor) -> Tensor:
     """Return the error function, for each element. Integers are converted to float32 first."""
 
@@ -590,6 +601,9 @@ def floor(input: Tensor) -> Tensor:
 
 def frac(input: Tensor) -> Tensor:
     """Return the fraction of x, with its sign, for each element. The type stays."""
+
+def lgamma(input: Tensor) -> Tensor:
+    """Return log(|gamma(x)|), for each element. Integers are converted to float32 first."""
 
 def log(input: Tensor) -> Tensor:
     """Return the natural logarithm, for each element. Integers are converted to float32 first."""
@@ -650,6 +664,32 @@ def tanh(input: Tensor) -> Tensor:
 
 def trunc(input: Tensor) -> Tensor:
     """Return x without its fraction, for each element. Integers stay as they are."""
+
+def cummax(input: Tensor, dim: builtins.int) -> Ordered:
+    """Return the largest element up to and including each one, and its position, the last of equal ones."""
+
+def cummin(input: Tensor, dim: builtins.int) -> Ordered:
+    """Return the smallest element up to and including each one, and its position, the last of equal ones."""
+
+def nanquantile(
+    input: Tensor,
+    q: Any,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """Return the number that a share `q` of the elements lies below; NaN does not count."""
+
+def quantile(
+    input: Tensor,
+    q: Any,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """Return the number that a share `q` of the elements lies below; NaN if one is NaN."""
 
 __all__ = [
     "BoolTensor",
@@ -717,6 +757,7 @@ __all__ = [
     "baddbmm",
     "bernoulli",
     "bfloat16",
+    "bincount",
     "bitwise_and",
     "bitwise_left_shift",
     "bitwise_not",
@@ -731,6 +772,7 @@ __all__ = [
     "bucketize",
     "can_cast",
     "cat",
+    "cdist",
     "ceil",
     "checkpoint",
     "chunk",
@@ -748,6 +790,8 @@ __all__ = [
     "count_nonzero",
     "cross",
     "cuda",
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
     "data",
@@ -758,6 +802,8 @@ __all__ = [
     "diag",
     "diag_embed",
     "diagonal",
+    "diff",
+    "digamma",
     "distributed",
     "div",
     "divide",
@@ -813,6 +859,7 @@ __all__ = [
     "gt",
     "half",
     "hessian",
+    "histc",
     "hstack",
     "hypot",
     "iinfo",
@@ -836,6 +883,7 @@ __all__ = [
     "is_tensor",
     "isclose",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "jacobian",
@@ -846,6 +894,7 @@ __all__ = [
     "lerp",
     "less",
     "less_equal",
+    "lgamma",
     "linspace",
     "load",
     "load_frozen",
@@ -881,11 +930,13 @@ __all__ = [
     "movedim",
     "msort",
     "mul",
+    "multinomial",
     "multiply",
     "mv",
     "nan",
     "nan_to_num",
     "nanmean",
+    "nanquantile",
     "nansum",
     "narrow",
     "ne",
@@ -914,6 +965,7 @@ __all__ = [
     "profile",
     "profiler",
     "promote_types",
+    "quantile",
     "quantization",
     "rad2deg",
     "rand",
@@ -937,6 +989,7 @@ __all__ = [
     "save",
     "scatter",
     "scatter_add",
+    "scatter_reduce",
     "searchsorted",
     "seed",
     "select",

@@ -214,6 +214,8 @@ class TensorMethods(Drawable):
         """Write 1 with the probability `p`, else 0, into each element."""
     def bfloat16(self) -> Tensor:
         """Convert the tensor to bfloat16; return itself if it has that type."""
+    def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
+        """Return how often each number from 0 on occurs, or the sum of the weights at these places."""
     def bitwise_and(self, other: Operand) -> Tensor:
         """Return the bits that both operands have, element by element."""
     def bitwise_and_(self, other: Operand) -> Tensor:
@@ -288,6 +290,10 @@ class TensorMethods(Drawable):
         """Return the cross product of two vectors of three elements, in each place of the other dimensions."""
     def cuda(self, device: Any = None) -> Tensor:
         """Raise an error: there is no such device."""
+    def cummax(self, dim: builtins.int) -> Ordered:
+        """Return the largest element up to and including each one, and its position, the last of equal ones."""
+    def cummin(self, dim: builtins.int) -> Ordered:
+        """Return the smallest element up to and including each one, and its position, the last of equal ones."""
     def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """Return the product of the elements up to and including each one; of integers and bools in int64."""
     def cumprod_(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
@@ -306,6 +312,12 @@ class TensorMethods(Drawable):
         """Return matrices with the elements of the last dimension on a diagonal, and zeros elsewhere."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """Return the diagonal of two dimensions, as the last dimension; `offset` counts diagonals to the right."""
+    def diff(
+        self, n: builtins.int = 1, dim: builtins.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor:
+        """Return each element less the one before it, `n` times over; of bools, whether they differ."""
+    def digamma(self) -> Tensor:
+        """Return the derivative of lgamma, for each element. Integers are converted to float32 first."""
     def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         """Return the quotient of two tensors or numbers; a float, unless it is rounded."""
     def div_(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
@@ -398,6 +410,8 @@ class TensorMethods(Drawable):
         """Return whether the first is larger, element by element."""
     def half(self) -> Tensor:
         """Convert the tensor to float16; return itself if it has that type."""
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
+        """Return how many elements are in each of equal intervals from `min` to `max`, by default those of the tensor."""
     def hypot(self, other: Operand) -> Tensor:
         """Return ``sqrt(input**2 + other**2)``, without overflow on the way; infinite if either is, else NaN if one is."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
@@ -452,6 +466,8 @@ class TensorMethods(Drawable):
         """Return whether the first is smaller, element by element."""
     def less_equal(self, other: Operand) -> Tensor:
         """Return whether the first is not larger, element by element."""
+    def lgamma(self) -> Tensor:
+        """Return log(|gamma(x)|), for each element. Integers are converted to float32 first."""
     def log(self) -> Tensor:
         """Return the natural logarithm, for each element. Integers are converted to float32 first."""
     def log10(self) -> Tensor:
@@ -542,6 +558,10 @@ class TensorMethods(Drawable):
         """Return the product of two tensors or numbers; of two bools, their and."""
     def mul_(self, other: Operand) -> Tensor:
         """Return the product of two tensors or numbers; of two bools, their and."""
+    def multinomial(
+        self, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Return positions along the last dimension, each drawn with the weight that stands there."""
     def multiply(self, other: Operand) -> Tensor:
         """Return the product of two tensors or numbers; of two bools, their and."""
     def multiply_(self, other: Operand) -> Tensor:
@@ -564,6 +584,10 @@ class TensorMethods(Drawable):
         dtype: Any = None,
     ) -> Tensor:
         """Return the mean of the elements that are not NaN."""
+    def nanquantile(
+        self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """Return the number that a share `q` of the elements lies below; NaN does not count."""
     def nansum(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -654,6 +678,10 @@ class TensorMethods(Drawable):
         """Return the first operand to the power of the second, as Python's ``**``."""
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
         """Return the product of the elements; of integers and bools in int64."""
+    def quantile(
+        self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """Return the number that a share `q` of the elements lies below; NaN if one is NaN."""
     def rad2deg(self) -> Tensor:
         """Return radians as degrees, for each element. Integers are converted to float32 first."""
     def ravel(self) -> Tensor:
@@ -724,6 +752,10 @@ class TensorMethods(Drawable):
         """Return a copy with the elements of `src` added where the index says; those at the same position add up."""
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """Return a copy with the elements of `src` added where the index says; those at the same position add up."""
+    def scatter_reduce(
+        self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
+    ) -> Tensor:
+        """Return a copy in which all elements of `src` with one position are reduced to one, with the present value."""
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """Return the slice at one position of a dimension, without that dimension."""
     def sgn(self) -> Tensor:

@@ -87,6 +87,12 @@ def _bernoulli(scope: Scope) -> Call:
     return (scope.input(scope.shape, scope.any_dtype("float"), "unit"),), maybe(scope, p=(0.0, 0.3, 1.0))
 
 
+@recipe("multinomial")
+def _multinomial(scope: Scope) -> Call:
+    shape = (scope.pick(1, 3, 5),)
+    return (scope.input(shape, scope.any_dtype("float"), "unit"), scope.pick(1, 4)), {"replacement": True}
+
+
 @recipe("dropout")
 def _dropout(scope: Scope) -> Call:
     return (scope.tensor(category="float"), scope.pick(0.0, 0.3, 0.5, 1.0)), maybe(scope, training=(True, False))

@@ -35,6 +35,24 @@ def _scatter(scope: Scope) -> Call:
     return (x, dim, index, like(scope, x, shorter)), {}
 
 
+@recipe("scatter_reduce")
+def _scatter_reduce(scope: Scope) -> Call:
+    (x, dim, index), _ = _gather(scope)
+    source = like(scope, x, shape_of(scope, index))
+    return (x, dim, index, source, scope.pick("sum", "amax", "amin")), maybe(scope, include_self=(False,))
+
+
+@recipe("quantile", "nanquantile")
+def _quantile(scope: Scope) -> Call:
+    x = scope.with_dims(1)
+    return (x, scope.pick(0.0, 0.3, 1.0)), maybe(scope, dim=(0, -1), keepdim=(True,))
+
+
+@recipe("bincount")
+def _bincount(scope: Scope) -> Call:
+    return (scope.indices((scope.pick(1, 2, 5),), 4),), maybe(scope, minlength=(2, 7))
+
+
 @recipe("index_select")
 def _index_select(scope: Scope) -> Call:
     x = scope.with_dims(1)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MinitorchError, by_name, published
+from ..errors import MinitorchError, ShapeError, by_name, published
 from ..tensor import Tensor
 from .operands import is_operand
 from .options import require_tensor
@@ -52,6 +52,12 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("a text", lambda value: isinstance(value, str)),
     "Sequence[Tensor]": ("a list or tuple of tensors", lambda value: isinstance(value, (list, tuple))),
 }
+# NumPy's and PyTorch's other names for parameters, which both take: ``np.sum(tensor)`` asks for ``sum(axis=, out=)``.
+OTHER_NAMES = {
+    "axis": "dim", "keepdims": "keepdim", "split_size": "split_size_or_sections",
+    "sections": "indices_or_sections", "indices": "indices_or_sections",
+}  # fmt: skip
+RENAMED = frozenset([*OTHER_NAMES, "out"])
 ANYTHING: tuple[str, Callable[[Any], bool]] = ("", lambda value: True)
 
 
@@ -78,6 +84,12 @@ def public(name: str, function: Any, module: str = "", strict: bool = False) -> 
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
+        if options and not RENAMED.isdisjoint(options):
+            taken = inspect.signature(function).parameters
+            options = {OTHER_NAMES[n] if OTHER_NAMES.get(n) in taken else n: value for n, value in options.items()}
+            if "out" in options and "out" not in taken:
+                out = options.pop("out")
+                return called(*args, **options) if out is None else _written(out, called(*args, **options))
         if strict:
             right = all(map(isinstance, args, kinds))
             if options and right:
@@ -95,6 +107,16 @@ def public(name: str, function: Any, module: str = "", strict: bool = False) -> 
     if module:
         called.__module__, called.__qualname__ = module, name
     return published(name, called)
+
+
+def _written(out: Any, result: Any) -> Any:
+    """Write a result to the tensors given as `out`, of its shape, and return these."""
+    if isinstance(out, (tuple, list)):
+        return type(result)(*map(_written, out, result))
+    require_tensor("this function", "out", out)
+    if out.shape != result.shape:
+        raise ShapeError("MT201", f"out is {out.spec}, the result {result.spec}", fix="make out in the result's shape")
+    return out.copy_(result)
 
 
 def in_words(error: Exception, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Exception:

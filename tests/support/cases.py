@@ -413,6 +413,22 @@ add(
     call=lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
 )
 
+# Counted, ranked, reduced by position --------------------------------------------------------------------------------
+
+add("lgamma", real(3, 4) * 4)
+add("digamma", positive(3, 4))
+add("quantile", real(3, 4), call=lambda x: mt.quantile(x.double(), 0.3, 1))
+add("nanquantile", real(3, 4), call=lambda x: mt.nanquantile(x.double(), 0.7))
+add("cummax", real(3, 4), call=lambda x: mt.cummax(x, 1))
+add("cummin", real(3, 4), call=lambda x: mt.cummin(x, 0))
+add("isin", whole(3, 4), whole(2))
+add("histc", real(3, 4), call=lambda x: mt.histc(x, 4, -1, 1), smooth=False)
+add("diff", real(3, 4), call=lambda x: mt.diff(x, 2))
+add("cdist", real(3, 4), real(2, 4))
+add("scatter_reduce", real(3, 4), whole(2, 4), real(2, 4), call=lambda x, i, y: mt.scatter_reduce(x, 0, i, y, "amax"))
+add("scatter_reduce", real(3, 4), whole(2, 4), real(2, 4), call=lambda x, i, y: mt.scatter_reduce(x, 0, i, y, "mean"))
+add("multinomial", positive(3, 4), call=lambda x: mt.multinomial(x, 3).sort().values * 0, smooth=False)
+
 # Methods and operators that no function above is ----------------------------------------------------------------------
 
 METHODS: list[Case] = []
@@ -456,6 +472,7 @@ EAGER_BY_NATURE = frozenset(
         "Generator",
         "allclose",
         "argwhere",
+        "bincount",
         "broadcast_shapes",
         "can_cast",
         "default_generator",

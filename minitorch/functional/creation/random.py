@@ -6,6 +6,7 @@ Each is arithmetic on the draws of a `Generator`.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +14,12 @@ from ... import dtypes
 from ... import primitives as P
 from ...autograd import no_grad
 from ...dtypes import DType
+from ...errors import ShapeError
 from ...interpreters import broadcast_shapes
 from ...tensor import Tensor
 from ..inplace import assign
 from ..operands import like, number, operand, to_dtype
-from ..options import as_shape, checked, is_traced, probability, real, require_float, require_tensor
+from ..options import as_shape, checked, is_traced, probability, real, require_float, require_tensor, whole
 from ..pointwise.arithmetic import add, mul
 from .data import factory
 from .generator import Generator, default_generator, gaussian, integers, joined, uniform, unpacked
@@ -146,6 +148,52 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         return P.cast(P.less(uniform(input.shape, wide, generator), threshold), dtype=input.dtype)
 
 
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Return positions along the last dimension, each drawn with the weight that stands there.
+
+    Without replacement, these are the largest of the weights divided by random numbers of an exponential distribution.
+
+    Args:
+        input: a row of weights, or several rows; each row is divided by its sum.
+        num_samples: how many are drawn of each row.
+        replacement: whether a position can be drawn again.
+        generator: the source of the random numbers.
+
+    Raises:
+        ShapeError: ``MT201`` for other shapes, and for more samples than positions.
+        ValueError: for a weight that is negative or infinite, and for a row of zeros.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.multinomial(mt.tensor([0.0, 0.5, 0.5]), 2).sort().values
+        tensor([1, 2])
+        >>> mt.multinomial(mt.tensor([[0.0, 1.0], [3.0, 0.0]]), 3, replacement=True)
+        tensor([[1, 1, 1],
+                [0, 0, 0]])
+    """
+    require_float(input, "multinomial")
+    count = whole("multinomial: num_samples", num_samples)
+    if input.ndim not in (1, 2) or not count or (count > input.shape[-1] and not replacement):
+        raise ShapeError(
+            "MT201",
+            f"multinomial: {count} samples of {input.spec}",
+            why="a row of weights, or several, are needed, and without replacement no row gives more than it has",
+            fix="draw fewer, or with replacement=True",
+        )
+    with no_grad():
+        weights = checked("multinomial: the weights", to_dtype(input, dtypes.float64), 0, sys.float_info.max)
+        total = checked("multinomial: the sum of the weights", weights.sum(-1, keepdim=True), 5e-324, math.inf)
+        if not replacement:
+            race = weights / -(-uniform(weights.shape, dtypes.float64, generator)).log1p()
+            return race.topk(count).indices
+        draws = uniform((*weights.shape[:-1], count), dtypes.float64, generator) * total
+        sums = weights.cumsum(-1)
+        found = (sums.unsqueeze(-2) <= draws.unsqueeze(-1)).sum(-1)
+        return found.minimum(sums.argmax(-1, keepdim=True))  # a draw may round up to the sum
+
+
 # Integers ---------------------------------------------------------------------------------------------------
 
 
@@ -173,7 +221,9 @@ def randint(
         ((2, 3), tensor([5, 5, 5, 5]))
     """
     if size is None:
-        low, high, size = 0, low, high
+        high, size = None, high
+    if high is None:
+        low, high = 0, low
     count = high - low
     if count >= 2**63:
         raise ValueError(
@@ -181,8 +231,8 @@ def randint(
         )
     if count <= 0:
         raise ValueError(f"randint: there is no integer from {low} up to, but not including, {high}")
-    whole = integers(count, as_shape("randint", (size,)), generator or default_generator)
-    result = whole if low == 0 else P.add(whole, like(low, whole))
+    drawn = integers(count, as_shape("randint", (size,)), generator or default_generator)
+    result = drawn if low == 0 else P.add(drawn, like(low, drawn))
     return to_dtype(result, dtype)
 
 

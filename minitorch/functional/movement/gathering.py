@@ -8,13 +8,14 @@ in `minitorch.functional.inplace`.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ... import primitives as P
-from ...dtypes import PYTHON_NUMBERS, bool_
+from ...dtypes import PYTHON_NUMBERS, bool_, int64
 from ...errors import DTypeError, ShapeError
 from ...interpreters import concrete
 from ...primitives.movement import inverse_permutation
@@ -143,6 +144,55 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return P.scatter_add(
         input, _source("scatter_add", input, dim, index, src), *coordinates("scatter_add", input, dim, index)
     )
+
+
+@_also_without_dimensions
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Return a copy in which all elements of `src` with one position are reduced to one, with the present value.
+
+    Each position is compared with each element of the index in its line.
+
+    Args:
+        input: the present values.
+        dim: the dimension in which the index counts.
+        index: the positions, as long as the input in other dimensions.
+        src: the new elements.
+        reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
+        include_self: whether the present value takes part where there is a new one.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.ones(3).scatter_reduce(0, mt.tensor([0, 0, 2]), mt.tensor([2.0, 5.0, -1.0]), "amax")
+        tensor([5., 1., 1.])
+    """
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise ValueError(f"scatter_reduce: reduce is sum, prod, mean, amax or amin, not {reduce!r}")
+    axis = wrap_dim(dim, input.ndim)
+    if index.movedim(axis, 0).shape[1:] != input.movedim(axis, 0).shape[1:]:
+        raise ShapeError(
+            "MT201",
+            f"scatter_reduce: the index {index.spec} is not as long as {input.spec} in dimensions other than {dim}",
+            fix="expand the index",
+        )
+    source = _source("scatter_reduce", input, axis, index, src).movedim(axis, -1).unsqueeze(-2)
+    places = P.iota(size=input.shape[axis], dtype=int64).unsqueeze(-1)
+    hit = existing("scatter_reduce", index, input.shape[axis]).movedim(axis, -1).unsqueeze(-2) == places
+    hit = P.concatenate(~hit.any(-1, keepdim=True) | include_self, hit, dim=input.ndim)
+    values = P.concatenate(input.movedim(axis, -1).unsqueeze(-1), source.expand(hit[..., 1:].shape), dim=input.ndim)
+    if reduce in ("amax", "amin"):
+        other: Any = math.inf if reduce == "amin" else -math.inf
+        if not values.is_floating_point():
+            other = values.max() if reduce == "amin" else values.min()
+        result = getattr(values.where(hit, other), reduce)(-1)
+    else:
+        result = values.where(hit, reduce == "prod")
+        result = result.prod(-1, dtype=input.dtype) if reduce == "prod" else result.sum(-1, dtype=input.dtype)
+    if reduce == "mean":
+        count = to_dtype(hit.sum(-1), input.dtype)
+        result = result / count if input.is_floating_point() else result.div(count, rounding_mode="floor")
+    return contiguous(result.movedim(-1, axis))
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from ... import primitives as P
+from ...packages import load
 from ...tensor import Tensor
 from ..families import member
 from ..operands import as_float, like, operand, widened
@@ -59,6 +61,11 @@ def _number(name: str, formula: Formula, *example: str) -> Unary:
     return _unary(name, formula, operand, "The type stays.", *example)
 
 
+def _gamma() -> Any:
+    """Return the module of the formulas of lgamma and digamma, loaded when they are used."""
+    return load("minitorch.functional.pointwise.gamma")
+
+
 # Name, formula, meaning, argument and result of the example.
 exp = _float("exp", P.exp, "e to the power x", "[0.0, 1.0]", "[1.0000, 2.7183]")
 exp2 = _float("exp2", lambda x: P.power(like(2, x), x), "2 to the power x", "[-1.0, 10.0]", "[5.0000e-01, 1.0240e+03]")
@@ -90,6 +97,14 @@ atanh = _float(
 )
 erf = _float("erf", P.erf, "the error function", "[0.0, 1.0]", "[0.0000, 0.8427]")
 erfc = _float("erfc", complementary.erfc, "1 - erf(x), exact also for large x", "[0.0, 1.0]", "[1.0000, 0.1573]")
+lgamma = _float(
+    "lgamma",
+    lambda x: _gamma().lgamma(x),
+    "log(|gamma(x)|)",
+    "[1, 5]",
+    "[0.0000, 3.1781]",
+)
+digamma = _float("digamma", lambda x: _gamma().digamma(x), "the derivative of lgamma", "[1, 5]", "[-0.5772,  1.5061]")
 sigmoid = _float("sigmoid", F.sigmoid, "1 / (1 + exp(-x))", "[0.0, 2.0]", "[0.5000, 0.8808]")
 deg2rad = _float("deg2rad", F.scaled(math.pi / 180), "degrees as radians", "[180.0, 90.0]", "[3.1416, 1.5708]")
 rad2deg = _float("rad2deg", F.scaled(180 / math.pi), "radians as degrees", "[0.0, 1.0]", "[ 0.0000, 57.2958]")

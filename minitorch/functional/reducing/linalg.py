@@ -288,6 +288,26 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return P.sub(ahead, behind)
 
 
+@widened
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """Return the distance of each row of one matrix from each row of another, the p-norm of the difference.
+
+    Args:
+        x1, x2: matrices, or batches of them, whose rows have one length.
+        p: the norm, from 0 to infinity.
+        compute_mode: how PyTorch computes it; here always from the differences.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.cdist(mt.tensor([[0.0, 0.0]]), mt.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5., 1.]])
+    """
+    check_types("cdist", x1, x2)
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError("MT201", f"cdist: the rows of {x1.spec} and {x2.spec} do not fit")
+    return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
+
+
 # input * beta + product * alpha ---------------------------------------------------------------------------
 
 

@@ -6,23 +6,27 @@ One primitive, `argsort`, compares; the values and their gradient follow by `gat
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import primitives as P
-from ...dtypes import int64
-from ...errors import ShapeError
+from ...autograd import no_grad
+from ...dtypes import PYTHON_NUMBERS, float32, float64, int64
+from ...errors import DTypeError, ShapeError
 from ...interpreters import concrete
 from ...primitives.elementwise import scalar
 from ...primitives.indexing import sortable
 from ...tensor import Tensor
+from ..families import member
 from ..movement.gathering import gather
 from ..movement.parts import dim_with_places, part
 from ..movement.shaping import ravel, squeeze, unsqueeze
-from ..operands import from_array, operand, promote
-from ..options import wrap_dim
+from ..operands import Operand, from_array, number, operand, promote, to_dtype
+from ..options import as_int, checked, require_float, whole, wrap_dim
 from ..pointwise.casting import contiguous
+from .reductions import kept_shape
 
 
 class Ordered(NamedTuple):
@@ -120,6 +124,147 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     value = gather(x, dim, at)
     gone = keepdim and input.ndim > 0
     return Ordered(value, at) if gone else Ordered(squeeze(value, dim), squeeze(at, dim))
+
+
+def _quantile(name: str, nan: str, last: str, result: str) -> Callable[..., Tensor]:
+    @member(name, nan=nan, last=last, result=result)
+    def quantile(
+        input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """Return the number that a share `q` of the elements lies below; {nan}.
+
+        Args:
+            input: the tensor, float32 or float64.
+            q: a number from 0 to 1, or a row of them, which is the first dimension of the result.
+            dim: the dimension to reduce; all elements by default.
+            keepdim: whether it stays, with length 1.
+            interpolation: between two elements ``"linear"``, or the ``"lower"``, ``"higher"``, ``"nearest"`` one, or
+                their ``"midpoint"``.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.{name}(mt.tensor([1.0, 2.0, 4.0, {last}]), 0.75)
+            tensor({result})
+        """
+        if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
+            raise ValueError(
+                f"{name}: interpolation is linear, lower, higher, nearest or midpoint, not {interpolation!r}"
+            )
+        x = ravel(input) if dim is None or not input.ndim else input
+        axis = 0 if dim is None else wrap_dim(dim, x.ndim)
+        shares = number(q, input.dtype) if isinstance(q, PYTHON_NUMBERS) else q
+        if input.dtype not in (float32, float64) or shares.dtype is not input.dtype:
+            raise DTypeError(
+                "MT202", f"{name}: {input.spec} and q of {shares.dtype}", fix="make both float32, or float64"
+            )
+        if shares.ndim > 1 or not x.shape[axis]:
+            raise ShapeError("MT201", f"{name}: {shares.spec} of {input.spec}", why="a row of shares, of some elements")
+        shares = ravel(checked(f"{name}: q", shares, 0, 1))
+        ordered = sort(x.movedim(axis, -1)).values
+        known = (ordered == ordered).sum(-1, keepdim=True)
+        last = (known if name == "nanquantile" else x.shape[axis] + 0 * known) - 1
+        rank = (shares * last).clamp(min=0)
+        if name == "quantile":
+            rank = rank.where(known == x.shape[axis], to_dtype(last, rank.dtype))
+        low, high = rank.floor(), rank.ceil()
+        if interpolation == "nearest":
+            low = high = rank.round()
+        elif interpolation in ("lower", "higher"):
+            low = high = low if interpolation == "lower" else high
+        weight = 0.5 if interpolation == "midpoint" else rank - low
+        below, above = (ordered.gather(-1, place.long()) for place in (low, high))
+        result = (below if low is high else below.lerp(above, weight)).movedim(-1, 0)
+        if keepdim:
+            shape = (1,) * input.ndim if dim is None else kept_shape(input.shape, (axis,))
+            result = result.reshape(result.shape[0], *shape)
+        found: Tensor = result if isinstance(q, Tensor) and q.ndim else result[0]
+        return found
+
+    return quantile
+
+
+quantile = _quantile("quantile", "NaN if one is NaN", "5.0", "4.2500")
+nanquantile = _quantile("nanquantile", "NaN does not count", 'float("nan")', "3.")
+
+
+def _running(name: str, is_better: str, example: str) -> Callable[[Tensor, int], Ordered]:
+    @member(name, largest="largest" if is_better == "ge" else "smallest", example=example)
+    def running(input: Tensor, dim: int) -> Ordered:
+        """Return the {largest} element up to and including each one, and its position, the last of equal ones.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.{name}(mt.tensor([1, 3, 2, 3]), 0).indices
+            tensor({example})
+        """
+        axis = wrap_dim(dim, input.ndim)
+        x = input.movedim(axis, -1) if input.ndim else ravel(input)
+        with no_grad():
+            best, step = P.iota(size=x.shape[-1], dtype=int64).expand(x.shape), 1
+            while step < x.shape[-1]:  # each looks twice as far back as before
+                values = x.gather(-1, best)
+                new, old = values[..., step:], values[..., :-step]
+                kept = getattr(new, is_better)(old) | (new != new)
+                later = best[..., step:].where(kept, best[..., :-step])
+                best, step = P.concatenate(best[..., :step], later, dim=x.ndim - 1), 2 * step
+        found = Ordered(x.gather(-1, best), best)
+        return Ordered(*[contiguous(each.movedim(-1, axis)) if input.ndim else each.reshape(()) for each in found])
+
+    return running
+
+
+cummax = _running("cummax", "ge", "[0, 1, 1, 3]")
+cummin = _running("cummin", "le", "[0, 0, 0, 0]")
+
+
+def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Return for each element whether it is one of others; with `invert`, whether it is none.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.isin(mt.tensor([1, 2, 3]), mt.tensor([3, 1]))
+        tensor([ True, False,  True])
+    """
+    found = (operand(elements).unsqueeze(-1) == ravel(operand(test_elements))).any(-1)
+    return ~found if invert else found
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """Return how often each number from 0 on occurs, or the sum of the weights at these places.
+
+    Raises:
+        TracedValueError: while a graph is recorded: the length depends on data (``MT103``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.bincount(mt.tensor([1, 3, 1]))
+        tensor([0, 2, 0, 1])
+    """
+    array = concrete(input, "bincount", "MT103", "count with one_hot(x, classes).sum(0), whose length is known")
+    if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and array.min() < 0):
+        raise ValueError(f"bincount: a row of whole numbers from 0 on is needed, not {input.spec}")
+    beside = None if weights is None else concrete(weights, "bincount")
+    counts = np.bincount(array, beside, whole("bincount: minlength", minlength))
+    return from_array(counts if beside is None or beside.dtype != np.float32 else counts.astype(np.float32))
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """Return how many elements are in each of equal intervals from `min` to `max`, by default those of the tensor.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.histc(mt.tensor([1.0, 2.0, 1.0, 5.0]), bins=4, min=0, max=3)
+        tensor([0., 2., 1., 0.])
+    """
+    require_float(input, "histc")
+    if max < min or as_int(bins) <= 0:
+        raise ValueError(f"histc: from {min} to {max} there are no {bins} intervals")
+    x = ravel(input)
+    low, high = (number(min, x.dtype), number(max, x.dtype)) if min != max else (x.min(), x.max())
+    low, high = low - (low == high).to(x.dtype), high + (low == high).to(x.dtype)
+    place = ((x - low) * bins / (high - low)).clamp(0, bins - 1).nan_to_num().long()
+    inside = to_dtype((x >= low) & (x <= high), x.dtype)
+    return P.expand(number(0, x.dtype), shape=(bins,)).scatter_add(0, place, inside)
 
 
 def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:

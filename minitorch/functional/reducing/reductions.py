@@ -22,8 +22,8 @@ from ..operands import as_float, like, operand, to_dtype, widen, widened
 from ..options import require_float, require_tensor, wrap_dim, wrap_dims
 
 __all__ = [
-    "all", "any", "count_nonzero", "cumprod", "cumsum", "log_softmax", "logsumexp", "nansum", "norm", "prod", "softmax",
-    "sum",
+    "all", "any", "count_nonzero", "cumprod", "cumsum", "diff", "log_softmax", "logsumexp", "nansum", "norm", "prod",
+    "softmax", "sum",
 ]  # fmt: skip
 
 Dims = int | Sequence[int] | None
@@ -262,6 +262,26 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     x = accumulated(operand(input), dtype)
     axis = wrap_dim(dim, x.ndim)
     return P.cumprod(x, dim=axis) if x.ndim else P.cast(x, dtype=x.dtype)
+
+
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Return each element less the one before it, `n` times over; of bools, whether they differ.
+
+    `prepend` and `append` stand before and behind the elements.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.diff(mt.tensor([1, 3, 2]))
+        tensor([ 2, -1])
+    """
+    axis = wrap_dim(dim, input.ndim)
+    x = P.concatenate(*[each for each in (prepend, input, append) if each is not None], dim=axis)
+    for _ in range(min(n, x.shape[axis])):
+        after, before = x.narrow(axis, 1, x.shape[axis] - 1), x.narrow(axis, 0, x.shape[axis] - 1)
+        x = after ^ before if x.dtype is dtypes.bool_ else after - before
+    return x
 
 
 # Softmax ------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ WIDER = {
     *("hypot", "logaddexp", "lerp", "F.gelu", "F.hardsigmoid", "F.hardswish", "F.silu", "F.smooth_l1_loss", "F.kl_div"),
     *("F.binary_cross_entropy", "F.binary_cross_entropy_with_logits", "F.one_hot"),  # of integers
     *("isclose", "meshgrid", "cross", "F.batch_norm", "F.layer_norm", "F.group_norm", "F.huber_loss", "F.l1_loss"),
-    "F.scaled_dot_product_attention",  # of two types
+    *("cdist", "isin", "F.scaled_dot_product_attention"),  # of two types
 }
 # Functions whose result has another type: that of both arguments, where PyTorch takes that of one.
 OTHERWISE = {"F.huber_loss", "F.binary_cross_entropy_with_logits", "F.avg_pool1d", "F.avg_pool2d"}
