@@ -40,6 +40,23 @@ def convolution(dims: int) -> Recipe:
 RECIPES |= {f"conv{dims}d": convolution(dims) for dims in (1, 2, 3)}
 
 
+def transposed(dims: int) -> Recipe:
+    """A transposed convolution over so many dimensions."""
+
+    def make(scope: Scope) -> Call:
+        groups, stride = scope.pick(1, 1, 2), scope.pick(1, 2, 2, 3)
+        into, out = groups * scope.pick(1, 2, 3), scope.pick(1, 2, 4)
+        x = images(scope, dims, into, least=3)
+        weight = like(scope, x, (into, out, *(scope.pick(2, 3, 4) for _ in range(dims))))
+        bias = like(scope, x, (out * groups,)) if scope.chance(0.5) else None
+        return (x, weight, bias, stride, scope.pick(0, 0, 1), scope.below(stride), groups), {}
+
+    return make
+
+
+RECIPES |= {f"conv_transpose{dims}d": transposed(dims) for dims in (1, 2)}
+
+
 def pooling(dims: int, average: bool) -> Recipe:
     """A pooling over so many dimensions."""
 

@@ -18,7 +18,7 @@ _NAMES = {
         "ReplicationPad2d SELU SiLU Sigmoid SmoothL1Loss Softmax Softmin Softplus Softsign Tanh Unflatten "
         "Upsample ZeroPad1d ZeroPad2d"
     ),
-    "layers": "Conv1d Conv2d Embedding Linear PReLU",
+    "layers": "Conv1d Conv2d ConvTranspose1d ConvTranspose2d Embedding Linear PReLU",
     "module": "Module",
     "norms": "BatchNorm1d BatchNorm2d GroupNorm InstanceNorm1d InstanceNorm2d LayerNorm RMSNorm",
     "parameter": "Parameter",

@@ -66,6 +66,8 @@ from .functions import ZeroPad1d as ZeroPad1d
 from .functions import ZeroPad2d as ZeroPad2d
 from .layers import Conv1d as Conv1d
 from .layers import Conv2d as Conv2d
+from .layers import ConvTranspose1d as ConvTranspose1d
+from .layers import ConvTranspose2d as ConvTranspose2d
 from .layers import Embedding as Embedding
 from .layers import Linear as Linear
 from .layers import PReLU as PReLU
@@ -107,6 +109,8 @@ __all__ = [
     "ConstantPad2d",
     "Conv1d",
     "Conv2d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
     "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",

@@ -7,7 +7,8 @@ PyTorch's: weights and biases uniform between plus and minus ``1 / sqrt(fan_in)`
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from ..dtypes import DEFAULT_FLOAT, DType
 from ..functional.creation.creation import empty
@@ -81,9 +82,10 @@ class Linear(Affine):
 
 
 class _Conv(Affine):
-    """Convolution over `dims` dimensions; the subclasses are its rows."""
+    """Convolution over `dims` dimensions, or a `transposed` one; the subclasses are its rows."""
 
     dims: int
+    transposed: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -95,11 +97,15 @@ class _Conv(Affine):
         dilation: Ints = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
         dtype: DType | None = None,
         device: Any = None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
+        if padding_mode not in ("zeros", *(() if self.transposed else ("reflect", "replicate", "circular"))):
+            raise ValueError(f"{name}: padding_mode={padding_mode!r} is not available")
+        self.padding_mode = padding_mode
         self.in_channels = whole(f"{name}: in_channels", in_channels)
         self.out_channels = whole(f"{name}: out_channels", out_channels)
         self.groups = groups
@@ -109,22 +115,28 @@ class _Conv(Affine):
         self.stride = per_dim(stride, self.dims, "stride")
         self.padding = padding if isinstance(padding, str) else per_dim(padding, self.dims, "padding")
         self.dilation = per_dim(dilation, self.dims, "dilation")
-        amounts(self.padding, self.kernel_size, self.stride, self.dilation, name)  # refuses invalid options
-        self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype, device=device)
+        ends = amounts(self.padding, self.kernel_size, self.stride, self.dilation, name)  # refuses invalid options
+        self._ends = tuple(amount for pair in reversed(ends) for amount in pair)
+        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = parameter(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
         self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Map [batch, in_channels, ...] to [batch, out_channels, ...]."""
-        function = (F.conv1d, F.conv2d, F.conv3d)[self.dims - 1]
-        return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        function, padded = (F.conv1d, F.conv2d, F.conv3d)[self.dims - 1], self.padding_mode != "zeros"
+        if padded:
+            input = F.pad(input, self._ends, mode=self.padding_mode)
+        return function(input, weight, bias, self.stride, 0 if padded else self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         """Return the options as text; the rarer ones only if they differ from their defaults."""
-        usual = {"padding": (0,) * self.dims, "dilation": (1,) * self.dims, "groups": 1}
+        none, one = (0,) * self.dims, (1,) * self.dims
+        usual = {"padding": none, "dilation": one, "output_padding": none, "groups": 1}
         shown = [f"{name}={getattr(self, name)}" for name in ("kernel_size", "stride")]
-        shown += [f"{name}={value}" for name in usual if (value := getattr(self, name)) != usual[name]]
+        shown += [f"{name}={value}" for name in usual if (value := getattr(self, name, usual[name])) != usual[name]]
         shown += ["bias=False"] if self.bias is None else []
+        shown += [f"padding_mode={self.padding_mode}"] if self.padding_mode != "zeros" else []
         return f"{self.in_channels}, {self.out_channels}, {', '.join(shown)}"
 
 
@@ -147,6 +159,67 @@ class Conv2d(_Conv):
         >>> import minitorch as mt
         >>> mt.nn.Conv2d(3, 8, kernel_size=3, padding="same")(mt.zeros(1, 3, 10, 10)).shape
         (1, 8, 10, 10)
+    """
+
+    dims = 2
+
+
+class _ConvTranspose(_Conv):
+    """Transposed convolution over `dims` dimensions; the subclasses are its rows."""
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Ints = 1,
+        padding_mode: str = "zeros",
+        dtype: DType | None = None,
+        device: Any = None,
+    ) -> None:
+        options = stride, padding, dilation, groups, bias, padding_mode, dtype, device
+        super().__init__(in_channels, out_channels, kernel_size, *options)
+        self.output_padding = per_dim(output_padding, self.dims, "output_padding")
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """Map [batch, in_channels, ...] to [batch, out_channels, ...], of these last lengths if they are given."""
+        more = self.output_padding
+        if output_size is not None:
+            spans = [(size - 1) * apart + 1 for size, apart in zip(self.kernel_size, self.dilation, strict=True)]
+            cut = per_dim(self.padding, self.dims, "padding")  # type: ignore[arg-type]
+            places = zip(input.shape[-self.dims :], self.stride, spans, cut, strict=True)
+            least = [(length - 1) * by + span - 2 * off for length, by, span, off in places]
+            more = tuple(want - length for want, length in zip(output_size[-self.dims :], least, strict=True))
+        function = (F.conv_transpose1d, F.conv_transpose2d)[self.dims - 1]
+        return function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """`minitorch.nn.functional.conv_transpose1d` with a trained weight and bias.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.ConvTranspose1d(3, 8, kernel_size=3, stride=2)(mt.zeros(1, 3, 10)).shape
+        (1, 8, 21)
+    """
+
+    dims = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """`minitorch.nn.functional.conv_transpose2d` with a trained weight and bias.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.ConvTranspose2d(3, 8, kernel_size=4, stride=2, padding=1)(mt.zeros(1, 3, 10, 10)).shape
+        (1, 8, 20, 20)
     """
 
     dims = 2

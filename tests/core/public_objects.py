@@ -414,6 +414,7 @@ def _modules() -> dict[str, Row]:
         ("AdaptiveAvgPool1d", (2,), _ROWS), ("AdaptiveAvgPool2d", (2,), _IMAGE), ("AvgPool1d", (2,), _ROWS),
         ("AvgPool2d", (2,), _IMAGE), ("MaxPool1d", (2,), _ROWS), ("MaxPool2d", (2,), _IMAGE),
         ("Conv1d", (4, 2, 3), _ROWS), ("Conv2d", (4, 2, 3), _IMAGE), ("Linear", (4, 3), X),
+        ("ConvTranspose1d", (4, 2, 3), _ROWS), ("ConvTranspose2d", (4, 2, 3), _IMAGE),
         ("BatchNorm1d", (4,), X), ("BatchNorm2d", (4,), _IMAGE),
         ("GroupNorm", (2, 4), _IMAGE), ("LayerNorm", (4,), X), ("RMSNorm", (4,), X), ("GRU", (4, 3), (2, 1, 4)),
         ("LSTM", (4, 3), (2, 1, 4)), ("RNN", (4, 3), (2, 1, 4)), ("GRUCell", (4, 3), X), ("LSTMCell", (4, 3), X),

@@ -190,6 +190,28 @@ def test_conv1d_and_conv3d():
     check(F.conv3d, TF.conv3d, numbers(2, 2, 5, 6, 4), numbers(3, 2, 2, 3, 1, seed=1), stride=(1, 2, 1), padding=1)
 
 
+@pytest.mark.parametrize("size", [3, 4])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stride": 2, "padding": 1},
+        {"stride": 3, "padding": 2, "output_padding": 2},
+        {"dilation": 2, "stride": 2, "padding": 1, "output_padding": 1},
+        {"groups": 2, "stride": 2},
+        {"stride": 2, "padding": 3},
+    ],
+    ids=str,
+)
+def test_transposed_convolutions(options, size):
+    for dims in (1, 2):
+        x = numbers(2, 4, *(5, 6)[:dims])
+        weight = numbers(4, 6 // options.get("groups", 1), *(size,) * dims, seed=1)
+        convolve = getattr(F, f"conv_transpose{dims}d"), getattr(TF, f"conv_transpose{dims}d")
+        check(*convolve, x, weight, numbers(6, seed=2), **options)
+        check(*convolve, x[0], weight, **options)
+
+
 def test_second_derivative_of_conv2d():
     x, w = numbers(2, 4, 6, 5), numbers(4, 2, 3, 2, seed=1)
     found = []
@@ -381,6 +403,10 @@ MODULES = [
     ("Conv1d", (4, 6, 3), {"stride": 2, "groups": 2}, (2, 4, 9)),
     ("Conv2d", (4, 6, 3), {"padding": 1, "dilation": 2}, (2, 4, 9, 8)),
     ("Conv2d", (4, 6, (3, 1)), {"padding": "same", "groups": 2, "bias": False}, (2, 4, 9, 8)),
+    ("Conv2d", (4, 6, 3), {"padding": 1, "padding_mode": "reflect"}, (2, 4, 9, 8)),
+    ("Conv2d", (4, 6, (3, 4)), {"padding": "same", "padding_mode": "circular"}, (2, 4, 9, 8)),
+    ("ConvTranspose1d", (4, 6, 3), {"bias": False, "dilation": 2}, (2, 4, 5)),
+    ("ConvTranspose2d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2}, (2, 4, 5, 6)),
     ("BatchNorm1d", (3,), {}, (5, 3)),
     ("BatchNorm1d", (3,), {"momentum": None}, (5, 3, 4)),
     ("BatchNorm2d", (3,), {"affine": False}, (5, 3, 2, 2)),

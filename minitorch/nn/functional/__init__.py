@@ -16,7 +16,7 @@ _NAMES = {
     ),
     "attention": "scaled_dot_product_attention",
     "classification": "cross_entropy nll_loss",
-    "convolution": "conv1d conv2d conv3d linear",
+    "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d linear",
     "lookup": "embedding one_hot",
     "losses": "binary_cross_entropy binary_cross_entropy_with_logits huber_loss kl_div l1_loss mse_loss smooth_l1_loss",
     "normalization": (

@@ -31,6 +31,8 @@ from .classification import nll_loss as nll_loss
 from .convolution import conv1d as conv1d
 from .convolution import conv2d as conv2d
 from .convolution import conv3d as conv3d
+from .convolution import conv_transpose1d as conv_transpose1d
+from .convolution import conv_transpose2d as conv_transpose2d
 from .convolution import linear as linear
 from .lookup import embedding as embedding
 from .lookup import one_hot as one_hot
@@ -73,6 +75,8 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "cosine_similarity",
     "cross_entropy",
     "dropout",

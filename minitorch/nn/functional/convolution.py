@@ -17,6 +17,7 @@ from ...autograd import Context, Function
 from ...errors import DTypeError, ShapeError
 from ...functional.families import member
 from ...functional.movement.parts import part
+from ...functional.options import whole
 from ...functional.pointwise.casting import contiguous
 from ...functional.reducing.linalg import matmul
 from ...interpreters import handled
@@ -93,7 +94,7 @@ class Convolution(Function):
         options = ctx.options  # type: ignore[attr-defined]
         by_input, by_weight = ctx.needs_input_grad[:2]
         return (
-            _input_gradient(cotangents[0], x, weight, *options) if by_input else None,
+            _input_gradient(cotangents[0], x.shape, weight, *options) if by_input else None,
             _weight_gradient(cotangents[0], x, weight, *options) if by_weight else None,
             *[None] * 4,
         )
@@ -120,9 +121,9 @@ def _columns(
 
 
 def _input_gradient(
-    g: Tensor, x: Tensor, weight: Tensor, stride: Sequence[int], padding: Pairs, dilation: Sequence[int], groups: int
+    g: Tensor, shape: Shape, weight: Tensor, stride: Sequence[int], padding: Pairs, dilation: Sequence[int], groups: int
 ) -> Tensor:
-    """Return the gradient by the input, a convolution of the cotangent.
+    """Return the gradient by the input, of this shape: a convolution of the cotangent.
 
     With a stride, most products would be with the zeros between its elements. Instead every *phase*, the elements of
     the input that are equally far from where a filter begins, has filters of its own: each has every `stride`-th place
@@ -143,7 +144,7 @@ def _input_gradient(
     g = padded(g, [(0, 0)] * n, between=between)
     ends, lengths, starts = [], [], []
     for axis, (before, _) in enumerate(padding):
-        reach, length, count = (places[axis] - 1) * dilation[axis], x.shape[2 + axis], phases[axis]
+        reach, length, count = (places[axis] - 1) * dilation[axis], shape[2 + axis], phases[axis]
         first, last = before // count, (length - 1 + before) // count  # of the filter's steps
         lengths.append(last - first + 1)
         ends.append((reach - first, lengths[-1] - g.shape[2 + axis] + first))
@@ -151,13 +152,13 @@ def _input_gradient(
     result: Tensor = Convolution.apply(g, turned, (1,) * n, ends, dilation, groups)
     if math.prod(phases) == 1:
         return result
-    result = P.reshape(result, shape=(x.shape[0], groups * depth, *phases, *lengths))
+    result = P.reshape(result, shape=(shape[0], groups * depth, *phases, *lengths))
     order = [dim for axis in range(n) for dim in (2 + n + axis, 2 + axis)]
     result = P.permute(result, dims=(0, 1, *order))
     spread = [length * count for length, count in zip(lengths, phases, strict=True)]
-    result = P.reshape(result, shape=(x.shape[0], groups * depth, *spread))
+    result = P.reshape(result, shape=(shape[0], groups * depth, *spread))
     for axis, start in enumerate(starts):
-        result = part(result, 2 + axis, start, start + x.shape[2 + axis])
+        result = part(result, 2 + axis, start, start + shape[2 + axis])
     return result
 
 
@@ -201,22 +202,26 @@ def amounts(
     return [(amount, amount) for amount in per_dim(padding, len(size), "padding")]
 
 
-def _check(
-    x: Tensor, weight: Tensor, bias: Tensor | None, amounts: Pairs, dilation: Sequence[int], groups: int, name: str
-) -> None:
-    filters, depth, *size = weight.shape
+def _check_operands(x: Tensor, weight: Tensor, bias: Tensor | None, filters: int, name: str) -> None:
     if x.dtype is not weight.dtype:
         raise DTypeError(
             "MT202",
             f"{name}: the input is {x.spec}, the weight {weight.spec}",
             fix=f"convert the input first: x.to(minitorch.{weight.dtype.name})",
         )
+    if bias is not None and bias.shape != (filters,):
+        raise ShapeError("MT201", f"{name}: bias is {bias.spec}, and not of shape [{filters}]: one for each filter")
+
+
+def _check(
+    x: Tensor, weight: Tensor, bias: Tensor | None, amounts: Pairs, dilation: Sequence[int], groups: int, name: str
+) -> None:
+    filters, depth, *size = weight.shape
+    _check_operands(x, weight, bias, filters, name)
     if 0 in size:
         raise ShapeError("MT201", f"{name}: the weight {weight.spec} has filters without elements")
     if groups < 1:
         raise ValueError(f"{name}: groups is 1 or more, not {groups}")
-    if bias is not None and bias.shape != (filters,):
-        raise ShapeError("MT201", f"{name}: bias is {bias.spec}, and not of shape [{filters}]: one for each filter")
     if filters % groups or x.shape[1] != depth * groups:
         raise ShapeError(
             "MT201",
@@ -285,4 +290,76 @@ def _conv(ndim: int) -> Callable[..., Tensor]:
     return handled(conv)
 
 
+def _conv_transpose(ndim: int) -> Callable[..., Tensor]:
+    name, lengths, size = f"conv_transpose{ndim}d", ", ".join("3" * ndim), ", ".join("2" * ndim)
+
+    @member(name, lengths=lengths, size=size, shape=(1, 4, *(6,) * ndim))
+    def conv_transpose(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        dilation: Ints = 1,
+    ) -> Tensor:
+        """Return the gradient of a convolution by its input: each element spreads its filters over the result.
+
+        Args:
+            input: [batch, channels, ...] or [channels, ...].
+            weight: [channels, filters / groups, *size].
+            bias: [filters], added to the result.
+            stride: the distance of two elements' filters in the result.
+            padding: how much is cut off at both ends, as much as the convolution pads.
+            output_padding: how much longer the result is at the ends, of the lengths that a stride gives alike.
+            groups: the channels and the filters are divided into so many groups that do not see each other.
+            dilation: the distance of a filter's elements.
+
+        Raises:
+            ShapeError: if the shapes do not fit (``MT201``).
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.nn.functional.{name}(mt.ones(1, 2, {lengths}), mt.ones(2, 4, {size}), stride=2).shape
+            {shape}
+        """
+        if weight.ndim != ndim + 2:
+            raise ShapeError("MT201", f"{name}: the weight is {weight.spec}, not of {ndim + 2} dimensions")
+        step, apart = per_dim(stride, ndim, "stride"), per_dim(dilation, ndim, "dilation")
+        cut, more = per_dim(padding, ndim, "padding"), per_dim(output_padding, ndim, "output_padding")
+        for extra, by, gap in zip(more, step, apart, strict=True):
+            if extra >= max(by, gap):
+                raise ValueError(f"{name}: output_padding={extra} is not below the stride or the dilation")
+        whole(f"{name}: groups", groups)
+        channels, depth, *size = weight.shape
+        filters = depth * groups
+        spans = [(length - 1) * gap + 1 for length, gap in zip(size, apart, strict=True)]
+
+        def convolve(x: Tensor) -> Tensor:
+            lengths = [
+                (length - 1) * by + span - 2 * off + extra
+                for length, by, span, off, extra in zip(x.shape[2:], step, spans, cut, more, strict=True)
+            ]
+            if x.shape[1] != channels or groups < 1 or channels % groups or min(lengths) < 1 or 0 in size:
+                raise ShapeError(
+                    "MT201",
+                    f"{name}: an input {x.spec} and a weight {weight.spec} do not fit with groups={groups}",
+                    why=f"the result would be [batch, {filters}, {', '.join(map(str, lengths))}]",
+                    fix="the input is [batch, channels, ...], the weight [channels, filters / groups, ...]",
+                )
+            ends = [(off, 0) for off in cut]
+            given = (x.shape[0], filters, *lengths)
+            _check_operands(x, weight, bias, filters, name)
+            result = _input_gradient(x, given, weight, step, ends, apart, groups)
+            return (
+                contiguous(result) if bias is None else result + P.reshape(bias, shape=(1, *bias.shape) + (1,) * ndim)
+            )
+
+        return with_batch(convolve, input, ndim, name)
+
+    return handled(conv_transpose)
+
+
 conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
+conv_transpose1d, conv_transpose2d = _conv_transpose(1), _conv_transpose(2)

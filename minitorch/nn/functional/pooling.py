@@ -38,7 +38,7 @@ def per_dim(value: Ints, count: int, name: str) -> tuple[int, ...]:
         raise TypeError(f"{name} is made of ints, not {value!r}")
     if len(values) != count:
         raise ValueError(f"{name} is one int, or one for each of {count} dimensions, not {value!r}")
-    least = 0 if name in ("padding", "output_size") else 1
+    least = 0 if name in ("padding", "output_padding", "output_size") else 1
     if any(value < least for value in values):
         raise ValueError(f"{name} is {least} or more, not {value!r}")
     return values

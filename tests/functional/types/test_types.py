@@ -21,10 +21,11 @@ WIDER = {
     *("hypot", "logaddexp", "lerp", "F.gelu", "F.hardsigmoid", "F.hardswish", "F.silu", "F.smooth_l1_loss", "F.kl_div"),
     *("F.binary_cross_entropy", "F.binary_cross_entropy_with_logits", "F.one_hot"),  # of integers
     *("isclose", "meshgrid", "cross", "F.batch_norm", "F.layer_norm", "F.group_norm", "F.huber_loss", "F.l1_loss"),
-    *("cdist", "isin", "F.scaled_dot_product_attention"),  # of two types
+    *("F.interpolate", "F.conv_transpose1d", "F.conv_transpose2d", "F.prelu", "F.pad", "F.local_response_norm"),
+    *("cdist", "isin", "F.scaled_dot_product_attention", "F.instance_norm"),  # of two types
 }
 # Functions whose result has another type: that of both arguments, where PyTorch takes that of one.
-OTHERWISE = {"F.huber_loss", "F.binary_cross_entropy_with_logits", "F.avg_pool1d", "F.avg_pool2d"}
+OTHERWISE = {"F.huber_loss", "F.binary_cross_entropy_with_logits", "F.avg_pool1d", "F.avg_pool2d", "F.interpolate"}
 
 
 @pytest.mark.parametrize("name", NUMBERED)
