@@ -24,6 +24,7 @@ from minitorch_profiler.profile import profile as profile
 from minitorch_torch import accelerator as accelerator
 from minitorch_torch import cuda as cuda
 from minitorch_torch import distributed as distributed
+from minitorch_torch import distributions as distributions
 from minitorch_torch import utils as utils
 from minitorch_torch.functions import Size as Size
 from minitorch_torch.functions import compile as compile
@@ -805,6 +806,7 @@ __all__ = [
     "diff",
     "digamma",
     "distributed",
+    "distributions",
     "div",
     "divide",
     "dot",

@@ -7,10 +7,13 @@ so signals neither vanish nor explode through many layers. All schemes here serv
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from ..autograd import no_grad
+from ..dtypes import bool_, float64
 from ..errors import ShapeError
 from ..functional.creation import random
-from ..functional.creation.creation import full
+from ..functional.creation.creation import eye, full
 from ..functional.creation.generator import Generator
 from ..functional.inplace import assign
 from ..tensor import Tensor
@@ -18,6 +21,7 @@ from .parameter import concretely
 
 GAINS: dict[str, float] = {
     **dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0),
+    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0),
     "tanh": 5 / 3,
     "relu": math.sqrt(2),
     "selu": 3 / 4,
@@ -151,3 +155,59 @@ def kaiming_normal_(
 ) -> Tensor:
     """Write normal numbers of variance ``gain**2 / fan`` (He et al., arXiv:1502.01852)."""
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+
+
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
+    """Write numbers of a normal distribution from `a` to `b`: those beyond are drawn again.
+
+    Raises:
+        ValueError: if hardly any number of the distribution is from `a` to `b`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.nn.init.trunc_normal_(mt.empty(100), std=0.02, a=-0.03, b=0.03)
+        >>> bool((w.abs() <= 0.03).all())
+        True
+    """
+    with concretely(), no_grad():
+        drawn, beyond = tensor, full(tensor.shape, True, dtype=bool_)
+        for _ in range(1000):
+            drawn = random.normal(mean, std, tensor.shape, dtype=tensor.dtype, generator=generator).where(beyond, drawn)
+            beyond = (drawn < a) | (drawn > b)
+            if not beyond.any():
+                return assign(tensor, drawn, "the initialization")
+    raise ValueError(f"trunc_normal_: hardly any number of mean {mean} and deviation {std} is from {a} to {b}")
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Write a random matrix whose rows, or columns if they are fewer, have the length `gain` and are orthogonal.
+
+    The rows of a tensor of more dimensions are flattened (Saxe et al., arXiv:1312.6120).
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.nn.init.orthogonal_(mt.empty(2, 5))
+        >>> mt.allclose(w @ w.T, mt.eye(2), atol=1e-6)
+        True
+    """
+    fans(tensor)  # of two dimensions at least
+    with concretely(), no_grad():
+        wide = tensor.reshape(tensor.shape[0], -1)
+        turned = wide.shape[0] > wide.shape[1]
+        shape = wide.T.shape if turned else wide.shape
+        rows = random.normal(0.0, 1.0, shape, dtype=float64, generator=generator)
+        for number in range(shape[0]):  # Gram and Schmidt, twice, since the first time leaves rounding errors
+            row, before = rows[number], rows[:number]
+            for _ in range(2):
+                row = row - (before @ row) @ before
+            rows[number] = row / row.norm()
+        found = (rows.T if turned else rows) * gain
+        return assign(tensor, found.reshape(tensor.shape).to(tensor.dtype), "the initialization")
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Write 1 on the diagonal of a matrix, 0 elsewhere."""
+    with concretely():
+        return assign(tensor, eye(*tensor.shape, dtype=tensor.dtype), "the initialization")

@@ -476,3 +476,20 @@ def test_a_call_has_the_type_of_forward():
     assert_type(nn.MSELoss()(x, x), mt.Tensor)
     assert_type(mt.jit(layer)(x), mt.Tensor)
     assert_type(mt.freeze(layer, x)(x), mt.Tensor)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 2, 3, 3)])
+def test_orthogonal_weights_have_one_singular_value(shape):
+    weight = nn.init.orthogonal_(mt.empty(*shape), gain=2.0).reshape(shape[0], -1)
+    np.testing.assert_allclose(np.linalg.svd(weight.numpy())[1], 2.0, rtol=1e-5)
+
+
+def test_truncated_normal_weights_have_the_deviation_that_is_left():
+    weight = nn.init.trunc_normal_(mt.nn.Linear(200, 200).weight, std=0.1, a=-0.1, b=0.2)
+    assert weight.requires_grad and -0.1 <= weight.min().item() <= weight.max().item() <= 0.2
+    assert weight.std().item() == pytest.approx(0.0721, rel=0.03) and weight.mean().item() == pytest.approx(
+        0.023, abs=2e-3
+    )
+    with pytest.raises(ValueError, match="hardly any number"):
+        nn.init.trunc_normal_(weight, a=50.0, b=51.0)
+    np.testing.assert_array_equal(nn.init.eye_(mt.empty(2, 3)).numpy(), np.eye(2, 3))
