@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ def wide(*numbers):
 
 
 # Two distributions of a kind, all values of them, and the width that each stands for.
-KINDS = {
+KINDS: dict[str, Any] = {
     "normal": (Normal(wide(0.5), wide(1.5)), Normal(wide(0.0), wide(2.0)), GRID, 1e-3),
     "uniform": (Uniform(wide(-1.0), wide(2.0)), Uniform(wide(-3.0), wide(2.5)), GRID, 1e-3),
     "bernoulli": (Bernoulli(wide(0.3)), Bernoulli(logits=wide(0.7)), wide(0.0, 1.0), 1),
