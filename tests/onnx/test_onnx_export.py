@@ -35,7 +35,8 @@ from tests.support.graphs import arrays_for, assert_close, evaluate_graph, graph
 ROOT = Path(__file__).parents[2]
 random = np.random.default_rng(3)
 
-DRAWS = {"rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "bernoulli"}
+DRAWS = {"rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "bernoulli",
+         "multinomial"}  # fmt: skip
 DRAWS |= {"F.dropout", "F.dropout1d", "F.dropout2d"}
 
 
@@ -77,6 +78,7 @@ def test_older_operators_give_the_numbers_or_are_refused_with_the_newer_version(
                 refused.add(case.name)
     assert refused == {
         "bitwise_and", "bitwise_or", "bitwise_xor", "scatter", "scatter_add", "index_add", "index_copy", "index_fill",
+        "histc",
     }  # fmt: skip
 
 
