@@ -13,7 +13,7 @@ from ..interpreters import current_staging
 from ..ir import MOST, Shape
 from ..primitives import check
 from ..sizes import hint_of, is_symbolic
-from ..tensor import Tensor
+from ..tensor import Tensor, View
 
 Ints = int | Sequence[int]
 
@@ -199,8 +199,10 @@ def checked(what: str, x: Tensor, low: float, high: float, error: str = "ValueEr
         ValueError, IndexError: for an element out of range, or NaN; in a recording, whenever the recorded program runs.
     """
     params: dict[str, Any] = {"low": low, "high": high, "what": by_name(what), "error": error}
-    if current_staging() is not None:
-        return check(x, **params)
+    if (staging := current_staging()) is not None:
+        result = check(x, **params)
+        result._view = View(x, check, params, staging.node_of(x._root))  # in eager mode x itself: a later write counts
+        return result
     check.infer(x.spec, **params)
     check.evaluate(interpreters.concrete(x, what), **params)
     return x

@@ -139,7 +139,8 @@ def type(self: Tensor, dtype: Any = None) -> Any:
     """
     if dtype is None:
         return repr(self.dtype)
-    return to_dtype(self, dtypes.as_dtype(getattr(dtype, "dtype", dtype)))  # such as `FloatTensor`
+    of = getattr(dtype, "dtype", None)  # of a class such as `FloatTensor`
+    return to_dtype(self, of if isinstance(of, DType) else dtypes.as_dtype(dtype))
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

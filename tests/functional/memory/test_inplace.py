@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 from minitorch.errors import AutogradError, DTypeError, MinitorchError, ShapeError, TracingError
 from minitorch.ir import PRIMITIVES
+from minitorch.nn import functional as F
 
 # Aliasing, as PyTorch -----------------------------------------------------------------------------
 
@@ -790,3 +792,30 @@ def test_a_number_beyond_a_16_bit_float_is_infinite_and_beyond_float32_refused(w
         else:
             with np.errstate(all="ignore"):
                 assert mode(f)(mt.ones(2, dtype=dtype)).tolist() == mt.tensor([value, 1.0], dtype=dtype).tolist()
+
+
+CHECKED = {
+    "gather": lambda x, i: mt.gather(x, 0, i),
+    "index_add": lambda x, i: mt.index_add(x, 0, i, x),
+    "index_select": lambda x, i: mt.index_select(x, 0, i),
+    "scatter_add": lambda x, i: mt.scatter_add(x, 0, i, x),
+    "square brackets": lambda x, i: x[i],
+    "take": lambda x, i: mt.take(x, i),
+    "embedding": lambda x, i: F.embedding(i, x.reshape(3, 1)),
+}
+
+
+@pytest.mark.parametrize("way", [lambda f: f, mt.jit, partial(mt.jit, backend="interpret", passes=())])
+@pytest.mark.parametrize("name", CHECKED)
+def test_an_index_that_is_overwritten_before_backward_is_noticed_in_every_mode(name, way):
+    """An index is checked first, which makes a value of its own in a graph: writes to the index itself count."""
+
+    def program(x, i):
+        y = CHECKED[name](x, i)
+        i.mul_(0)
+        return y
+
+    x, i = mt.tensor([1.0, 2.0, 3.0], requires_grad=True), mt.tensor([2, 1, 2])
+    y = way(program)(x, i)
+    with pytest.raises(AutogradError, match="MT402"):
+        y.sum().backward()
