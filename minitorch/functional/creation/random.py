@@ -175,7 +175,7 @@ def multinomial(
     """
     require_float(input, "multinomial")
     count = whole("multinomial: num_samples", num_samples)
-    if input.ndim not in (1, 2) or not count or (count > input.shape[-1] and not replacement):
+    if input.ndim not in (1, 2) or not count * input.numel() or (count > input.shape[-1] and not replacement):
         raise ShapeError(
             "MT201",
             f"multinomial: {count} samples of {input.spec}",

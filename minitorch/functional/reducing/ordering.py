@@ -24,7 +24,7 @@ from ..movement.gathering import gather
 from ..movement.parts import dim_with_places, part
 from ..movement.shaping import ravel, squeeze, unsqueeze
 from ..operands import Operand, from_array, number, operand, promote, to_dtype
-from ..options import as_int, checked, require_float, whole, wrap_dim
+from ..options import as_int, checked, probability, require_float, whole, wrap_dim
 from ..pointwise.casting import contiguous
 from .reductions import kept_shape
 
@@ -152,7 +152,7 @@ def _quantile(name: str, nan: str, last: str, result: str) -> Callable[..., Tens
             )
         x = ravel(input) if dim is None or not input.ndim else input
         axis = 0 if dim is None else wrap_dim(dim, x.ndim)
-        shares = number(q, input.dtype) if isinstance(q, PYTHON_NUMBERS) else q
+        shares = number(probability(f"{name}: q", q), input.dtype) if isinstance(q, PYTHON_NUMBERS) else q
         if input.dtype not in (float32, float64) or shares.dtype is not input.dtype:
             raise DTypeError(
                 "MT202", f"{name}: {input.spec} and q of {shares.dtype}", fix="make both float32, or float64"
