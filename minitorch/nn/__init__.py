@@ -24,6 +24,10 @@ _NAMES = {
     "parameter": "Parameter",
     "recurrent.cells": "GRUCell LSTMCell RNNCell",
     "recurrent.networks": "GRU LSTM RNN",
+    "transformer": (
+        "MultiheadAttention Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
+        "TransformerEncoderLayer"
+    ),
 }  # of each file, the names; it is loaded for the first of them
 _HOMES = {name: f"{__name__}.{file}" for file, names in _NAMES.items() for name in names.split()}
 _HOMES |= {name: f"{__name__}.{name}" for name in ("functional", "init", "utils")}

@@ -86,6 +86,12 @@ from .recurrent.cells import RNNCell as RNNCell
 from .recurrent.networks import GRU as GRU
 from .recurrent.networks import LSTM as LSTM
 from .recurrent.networks import RNN as RNN
+from .transformer import MultiheadAttention as MultiheadAttention
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 
 __all__ = [
     "ELU",
@@ -143,6 +149,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "Parameter",
@@ -166,6 +173,11 @@ __all__ = [
     "Softplus",
     "Softsign",
     "Tanh",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "Unflatten",
     "Upsample",
     "ZeroPad1d",

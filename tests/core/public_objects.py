@@ -429,6 +429,18 @@ def _modules() -> dict[str, Row]:
         rows[name] = _module(partial(getattr(nn, name), *args), _ones(*shape))
     classes = mt.tensor([0, 3])
     rows |= {
+        "MultiheadAttention": _module(lambda: nn.MultiheadAttention(4, 2), *[_ones(2, 1, 4)] * 3),
+        "Transformer": _module(lambda: nn.Transformer(4, 2, 1, 1, 8, 0.0), _ones(2, 1, 4), _ones(2, 1, 4)),
+        "TransformerEncoderLayer": _module(lambda: nn.TransformerEncoderLayer(4, 2, 8, 0.0), _ones(2, 1, 4)),
+        "TransformerEncoder": _module(
+            lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0), 2), _ones(2, 1, 4)
+        ),
+        "TransformerDecoderLayer": _module(
+            lambda: nn.TransformerDecoderLayer(4, 2, 8, 0.0), _ones(2, 1, 4), _ones(2, 1, 4)
+        ),
+        "TransformerDecoder": _module(
+            lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0), 2), _ones(2, 1, 4), _ones(2, 1, 4)
+        ),
         "CrossEntropyLoss": _module(lambda: nn.CrossEntropyLoss(weight=mt.ones(4)), _ones(*X), classes),
         "NLLLoss": _module(nn.NLLLoss, _ones(*X), classes),
         "Embedding": _module(lambda: nn.Embedding(5, 3), classes),

@@ -460,6 +460,50 @@ def test_modules(name, args, options, shape):
     check(mine.eval(), yours.eval(), x, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("sizes", [{}, {"kdim": 6, "vdim": 10}], ids=str)
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.filterwarnings("ignore:Support for mismatched")
+def test_multihead_attention(batch_first, sizes):
+    mine, yours = (library.MultiheadAttention(8, 2, batch_first=batch_first, **sizes) for library in (nn, torch.nn))
+    assert list(mine.state_dict()) == list(yours.state_dict())
+    same_state(mine, yours)
+    arrays = [numbers(3, length, size, dtype="float32") for length, size in
+              ((4, 8), (5, sizes.get("kdim", 8)), (5, sizes.get("vdim", 8)))]  # fmt: skip
+    if not batch_first:
+        arrays = [np.ascontiguousarray(array.swapaxes(0, 1)) for array in arrays]
+    hidden, later = np.zeros((3, 5), bool), np.triu(np.ones((4, 5), bool), 2)
+    hidden[[0, 1, 2], [2, 4, 1]] = True
+    both = {"attn_mask": numbers(6, 4, 5, dtype="float32"), "key_padding_mask": hidden}
+    for masks in ({}, {"key_padding_mask": hidden}, {"attn_mask": later}, both):
+        for place, more in ((0, {"need_weights": False}), (0, {}), (1, {}), (1, {"average_attn_weights": False})):
+            check(
+                lambda *x, place=place, more=more, **m: mine(*x, **m, **more)[place],
+                lambda *x, place=place, more=more, **m: yours(*x, **m, **more)[place],
+                *arrays,
+                **masks,
+                rtol=1e-4,
+                atol=1e-5,
+            )
+
+
+@pytest.mark.parametrize("batch_first, norm_first, activation", [(False, False, "relu"), (True, True, "gelu")])
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:Support for mismatched")
+def test_transformer(batch_first, norm_first, activation):
+    options = {"dropout": 0.0, "activation": activation, "batch_first": batch_first, "norm_first": norm_first}
+    mine, yours = (library.Transformer(8, 2, 2, 2, 16, **options) for library in (nn, torch.nn))
+    assert list(mine.state_dict()) == list(yours.state_dict())
+    same_state(mine, yours)
+    src, tgt = numbers(5, 5, 8, dtype="float32"), numbers(5, 5, 8, seed=1, dtype="float32")
+    hidden = np.zeros((5, 5), bool)
+    hidden[1, -1] = True
+    later = torch.nn.Transformer.generate_square_subsequent_mask(5).numpy()
+    np.testing.assert_array_equal(nn.Transformer.generate_square_subsequent_mask(5).numpy(), later)
+    check(mine, yours, src, tgt, rtol=1e-4, atol=1e-5)
+    with mt.no_grad(), torch.no_grad():
+        masks = {"tgt_mask": later, "tgt_key_padding_mask": hidden.astype("float32"), "tgt_is_causal": True}
+        check(mine, yours, src, tgt, src_key_padding_mask=hidden, **masks, rtol=1e-4, atol=1e-5)
+
+
 def test_embedding_module():
     mine, yours = nn.Embedding(5, 3, padding_idx=0), torch.nn.Embedding(5, 3, padding_idx=0)
     assert repr(mine) == repr(yours) and list(mine.state_dict()) == list(yours.state_dict())

@@ -33,7 +33,7 @@ def _attention_weights(scores: Tensor) -> Tensor:
 
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float
-) -> Tensor:
+) -> tuple[Tensor, Tensor]:
     scores = matmul(widen(query) * scale, transpose(widen(key), -2, -1))
     if is_causal:
         mask = _causal_mask(*scores.shape[-2:])
@@ -42,7 +42,18 @@ def _attention(
     elif mask is not None:
         scores = scores + to_dtype(mask, scores.dtype)
     weights = dropout(_attention_weights(scores), dropout_p)
-    return to_dtype(matmul(weights, widen(value)), value.dtype)
+    return to_dtype(matmul(weights, widen(value)), value.dtype), weights
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, need_weights: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Return `scaled_dot_product_attention`, and the weights if they are needed."""
+    if not need_weights:
+        return scaled_dot_product_attention(query, key, value, mask, dropout_p), None
+    scale = 1 / math.sqrt(query.shape[-1])
+    out, weights = _attention(query, key, value, mask, dropout_p, False, scale)
+    return out, to_dtype(weights, value.dtype)
 
 
 @handled
@@ -84,4 +95,4 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise RuntimeError("scaled_dot_product_attention: give attn_mask or is_causal, not both")
     scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
-    return _attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return _attention(query, key, value, attn_mask, dropout_p, is_causal, scale)[0]
