@@ -59,7 +59,9 @@ def test_there_are_a_wheel_and_a_zip_for_each_exercise(handed_out: Path) -> None
 def test_the_notebooks_are_all_there_and_open_in_the_lab(handed_out: Path, tmp_path: Path) -> None:
     shutil.unpack_archive(handed_out / "notebooks.zip", tmp_path)
     (unpacked,) = tmp_path.iterdir()
-    there = {path.name: path.read_bytes() for path in (ROOT / "notebooks").iterdir() if path.is_file()}
+    there = {
+        path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("[!.]*") if path.suffix in (".ipynb", ".md")
+    }
     assert {path.name: path.read_bytes() for path in unpacked.iterdir()} == there
     assert lab.course_folder(tmp_path / "notebooks") == tmp_path
 

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests import suite
-from tests.project.test_architecture import FILES, parts_of, room_of
+from tests.project.test_architecture import FILES, parts_of, room_of, written
 
 ROOT = Path(__file__).parents[2]
-TESTS = sorted(ROOT.glob("tests/**/test_*.py"))
+TESTS = [path for path in written(ROOT / "tests") if path.name.startswith("test_")]
 NEEDS = r'^(?:\w+ = )?pytest\.importorskip\("(\w+)'  # what a whole file needs
 
 
