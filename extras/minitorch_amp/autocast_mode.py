@@ -33,8 +33,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 LOWER_TYPES = (bfloat16, float16)
 
 LOWER = frozenset({
-    "_dot", "addbmm", "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "linear", "matmul", "mm",
-    "scaled_dot_product_attention",
+    "_dot", "addbmm", "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "linear", "matmul", "mm", "scaled_dot_product_attention",
 })  # fmt: skip
 """The functions whose operands are cast to the lower type, but for float64."""
 

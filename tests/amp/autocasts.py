@@ -36,6 +36,8 @@ CALLS: dict[str, Call] = {
     "linear with bias": lambda lib, F, a, b: F.linear(a, b, b[0]),
     "conv1d": lambda lib, F, a, b: F.conv1d(a[None], b[:, :, None]),
     "conv2d": lambda lib, F, a, b: F.conv2d(a[None, None], b[None, None, :2, :2], b[0, :1]),
+    "conv_transpose1d": lambda lib, F, a, b: F.conv_transpose1d(a[None], b[:, :, None], b[0]),
+    "conv_transpose2d": lambda lib, F, a, b: F.conv_transpose2d(a[None, None], b[None, None, :2, :2], b[0, :1]),
     "conv3d": lambda lib, F, a, b: F.conv3d(a[None, None, None], b[None, None, None, :2, :2]),
     "scaled_dot_product_attention": lambda lib, F, a, b: F.scaled_dot_product_attention(a[None], b[None], b[None]),
     "mse_loss": lambda lib, F, a, b: F.mse_loss(a, b),
