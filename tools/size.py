@@ -84,7 +84,8 @@ def sources(revision: str | None = None) -> Iterator[tuple[str, str]]:
     if revision is None:
         for folder in FOLDERS:
             for path in sorted((ROOT / folder).rglob("*.py")):
-                yield path.relative_to(ROOT / folder).as_posix(), path.read_text(encoding="utf-8")
+                if path.parent.name != ".ipynb_checkpoints":  # JupyterLab's copies
+                    yield path.relative_to(ROOT / folder).as_posix(), path.read_text(encoding="utf-8")
         return
     for name in _git("ls-tree", "-r", "--name-only", revision, *FOLDERS).splitlines():
         if name.endswith(".py"):

@@ -15,7 +15,8 @@ from tools.size import CORE
 
 PAGE = (pages.DOCS / "core.md").read_text(encoding="utf-8")
 ORDER = re.findall(r"^\| \*?`([a-z_/]+\.py)`\*? \|", PAGE, re.MULTILINE)
-FILES = [path for room in CORE for path in (PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py")) if path.exists()]
+FILES = [path for room in CORE for path in (PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py"))]
+FILES = [path for path in FILES if path.exists() and path.parent.name != ".ipynb_checkpoints"]  # JupyterLab's copies
 
 
 def imported(path: Path) -> set[str]:
