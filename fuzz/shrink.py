@@ -96,19 +96,22 @@ def fewer_results(program: Program) -> Iterator[Program]:
 
 
 def arguments_instead(program: Program, specs: dict[str, tuple[tuple[int, ...], str]]) -> Iterator[Program]:
-    """An argument in the place of a value that is computed."""
+    """An argument in the place of each value that a statement computes."""
     for place, statement in enumerate(program.body):
-        if len(statement.gives) != 1 or statement.gives[0] not in specs or not statement.takes:
+        if not statement.takes or not specs.keys() >= {*statement.gives}:
             continue
-        name = statement.gives[0]
-        shape, dtype = specs[name]
         body = program.body[:place] + program.body[place + 1 :]
-        if any(name in each.takes for each in body):
-            grad = dtype in FLOATS and any(each.requires_grad for each in program.inputs)
-            for wants in {grad, False}:
-                made = Input(name, shape, dtype, "normal", 0, requires_grad=wants)
-                results = tuple(one for one in program.results if one != name) or program.results
-                yield replace(program, inputs=(*program.inputs, made), body=body, results=results).without_unused()
+        read = [name for name in statement.gives if any(name in each.takes for each in body)]
+        if not read:
+            continue
+        grad = any(each.requires_grad for each in program.inputs)
+        results = tuple(one for one in program.results if one not in statement.gives) or program.results
+        for wants in {grad, False}:
+            made = [
+                Input(name, shape, dtype, "normal", 0, requires_grad=wants and dtype in FLOATS)
+                for name, (shape, dtype) in ((name, specs[name]) for name in statement.gives)
+            ]
+            yield replace(program, inputs=(*program.inputs, *made), body=body, results=results).without_unused()
 
 
 def plainer(program: Program) -> Iterator[Program]:
