@@ -28,6 +28,8 @@ from .catching import box, display
 
 Case = tuple[Any, ...]
 Function = Callable[..., Any]
+Edit = Mapping[str, str]
+"""Pieces of the answer's source, and what stands there in a wrong function."""
 
 
 def call(function: Function, *arguments: Any) -> Any:
@@ -44,15 +46,16 @@ class Blank:
             been typed there: it uses no others, but may use what cells have defined.
         cases: return tuples of a few words and the arguments. They are made anew for each function, which may write to
             them.
-        mistakes: wrong functions that people write, by the sentence that says what is wrong. A reader whose function
-            agrees with one of them on all cases is told the sentence. They run with the names of their own module.
+        mistakes: what people write in place of pieces of the answer, or a wrong function, by the sentence that says
+            what is wrong. A reader whose function agrees with one of them on all cases is told the sentence. They run
+            with the names of their own module.
         ask: ``(function, *arguments) -> what is compared``, where that is not the result of one call.
         close: by how much numbers may differ, as a share of the largest one; 0 asks for equal numbers.
     """
 
     answer: Function
     cases: Callable[[], Iterable[Case]]
-    mistakes: Mapping[str, Function] = field(default_factory=dict)
+    mistakes: Mapping[str, Edit | Function] = field(default_factory=dict)
     ask: Function = call
     close: float = 1e-5
 
@@ -61,10 +64,15 @@ class Blank:
         answer = as_typed(self.answer, attempt)
         if not (said := self._differs(attempt, answer)):
             return ""
-        for sentence, mistake in self.mistakes.items():
-            if not self._differs(attempt, mistake):
+        for sentence in self.mistakes:
+            if not self._differs(attempt, self.mistaken(sentence)):
                 return sentence
         return said
+
+    def mistaken(self, sentence: str) -> Function:
+        """Return the wrong function of which the sentence tells."""
+        mistake = self.mistakes[sentence]
+        return mistake if callable(mistake) else edited(self.answer, mistake)
 
     def _differs(self, attempt: Function, other: Function) -> str:
         for (words, *given), (_, *again) in zip(self.cases(), self.cases(), strict=True):
@@ -195,6 +203,19 @@ def source(function: Function) -> str:
         def call(function: Function, *arguments):
     """
     return re.sub(": Any| -> Any", "", inspect.getsource(function).strip())
+
+
+def edited(function: Function, edit: Edit) -> Function:
+    """Return a function whose source has other pieces, and which runs with the same names."""
+    text = inspect.getsource(function)
+    for old, new in edit.items():
+        if old not in text:
+            raise ValueError(f"{function.__name__} has no piece {old!r}")
+        text = text.replace(old, new)
+    names: dict[str, Any] = {}
+    exec(compile(text, "<a mistake>", "exec"), function.__globals__, names)
+    made: Function = names[function.__name__]
+    return made
 
 
 def as_typed(function: Function, like: Function) -> Function:

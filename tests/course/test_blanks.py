@@ -33,7 +33,7 @@ def test_the_answer_is_right_and_is_no_blank(row: Blank) -> None:
 
 @every
 def test_each_mistake_is_told_by_its_sentence(row: Blank) -> None:
-    assert {sentence: row.wrong(mistake) for sentence, mistake in row.mistakes.items()} == {
+    assert {sentence: row.wrong(row.mistaken(sentence)) for sentence in row.mistakes} == {
         sentence: sentence for sentence in row.mistakes
     }
 

@@ -74,20 +74,6 @@ def _counted(pull: Callable[[float], float], calls: list[int]) -> Callable[[floa
     return counted
 
 
-def _forwards(end: Any) -> None:
-    end.grad = 1.0
-    for node in tape:
-        for operand, pull in zip(node.operands, node.pulls, strict=True):
-            operand.grad += pull(node.grad)
-
-
-def _replaced(end: Any) -> None:
-    end.grad = 1.0
-    for node in reversed(tape):
-        for operand, pull in zip(node.operands, node.pulls, strict=True):
-            operand.grad = pull(node.grad)
-
-
 def _by_recursion(end: Any, g: float = 1.0) -> None:
     end.grad += g
     for operand, pull in zip(end.operands, end.pulls, strict=True):
@@ -99,10 +85,10 @@ BLANKS = {
         backward,
         _programs,
         {
-            "You read the tape forwards. A node may hand out shares after all nodes that use it: read it backwards.": (
-                _forwards
-            ),
-            "The last share replaces those before it: add them up.": _replaced,
+            "You read the tape forwards. A node may hand out shares after all nodes that use it: read it backwards.": {
+                "reversed(tape)": "tape"
+            },
+            "The last share replaces those before it: add them up.": {"+=": "="},
             "The number is right, and a node is visited once for each way to it: go over the tape instead.": (
                 _by_recursion
             ),

@@ -58,17 +58,6 @@ def _texts() -> Iterable[Case]:
         yield f"For a text that has the number {same} everywhere", _sees(1), letters, 7
 
 
-def _not_changed(model: Any, text: Any, place: Any) -> int:
-    return 0
-
-
-def _always_zero(model: Any, text: Any, place: Any) -> int:
-    other = text.clone()
-    other[0, place] = 0
-    first, second = (model(each)[0].numpy() for each in (text, other))
-    return int((first[:place] != second[:place]).any(1).sum())
-
-
 # All heads at once --------------------------------------------------------------------------------------------------
 
 
@@ -85,21 +74,6 @@ def _projected() -> Iterable[Case]:
     for batch, places in ((2, 5), (1, CONTEXT)):
         words = f"For a batch of {batch} with {places} places"
         yield words, mt.from_numpy(draw.normal(size=(batch, places, 3 * WIDTH)).astype(np.float32))
-
-
-def _not_moved_back(qkv: Any) -> Any:
-    queries, keys, values = qkv.reshape(*qkv.shape[:2], 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-    return attention(queries, keys, values).reshape(*qkv.shape[:2], WIDTH)
-
-
-def _heads_outside(qkv: Any) -> Any:
-    queries, keys, values = qkv.reshape(*qkv.shape[:2], HEADS, 3, WIDTH // HEADS).permute(3, 0, 2, 1, 4)
-    return attention(queries, keys, values).transpose(1, 2).reshape(*qkv.shape[:2], WIDTH)
-
-
-def _across_heads(qkv: Any) -> Any:
-    queries, keys, values = qkv.reshape(*qkv.shape[:2], 3, HEADS, WIDTH // HEADS).permute(2, 0, 1, 3, 4)
-    return attention(queries, keys, values).reshape(*qkv.shape[:2], WIDTH)
 
 
 # With a cache -------------------------------------------------------------------------------------------------------
@@ -124,32 +98,15 @@ def _caches() -> Iterable[Case]:
         yield words, *arrays, mt.tensor(place)
 
 
-def _wrong_step(mask: Callable[[Any, Any], Any], scale: float = 4.0) -> Callable[..., Any]:
-    """A step with another mask, or another divisor."""
-
-    def step(query: Any, key: Any, value: Any, keys: Any, values: Any, place: Any) -> Any:
-        here = (mt.arange(CONTEXT) == place)[:, None]
-        keys, values = mt.where(here, key, keys), mt.where(here, value, values)
-        scores = (query @ keys.transpose(-2, -1) / scale).masked_fill(mask(mt.arange(CONTEXT), place), -math.inf)
-        return scores.softmax(-1) @ values, keys, values
-
-    return step
-
-
-def _after_the_scores(query: Any, key: Any, value: Any, keys: Any, values: Any, place: Any) -> Any:
-    here = (mt.arange(CONTEXT) == place)[:, None]
-    scores = query @ keys.transpose(-2, -1) / math.sqrt(WIDTH // HEADS)
-    keys, values = mt.where(here, key, keys), mt.where(here, value, values)
-    return scores.masked_fill(mt.arange(CONTEXT) > place, -math.inf).softmax(-1) @ values, keys, values
-
-
 BLANKS = {
     "changed_before": Blank(
         changed_before,
         _texts,
         {
-            "Both texts are the same: change a copy of the text, at `place`.": _not_changed,
-            "The new character may be the old one: make it depend on the old one.": _always_zero,
+            "Both texts are the same: change a copy of the text, at `place`.": {"other[0, place] = ": "_ = "},
+            "The new character may be the old one: make it depend on the old one.": {
+                "(text[0, place] + 1) % len(alphabet)": "0"
+            },
         },
         close=0,
     ),
@@ -157,23 +114,31 @@ BLANKS = {
         all_heads,
         _projected,
         {
-            "The result of attention is [batch, HEADS, places, 16]: bring places before heads.": _not_moved_back,
-            "The 192 numbers are [3, HEADS, 16]: all queries come first.": _heads_outside,
-            "Attention looks along the last but one axis. That has to be places, and yours is heads.": _across_heads,
+            "The result of attention is [batch, HEADS, places, 16]: bring places before heads.": {
+                ".transpose(1, 2)": ""
+            },
+            "The 192 numbers are [3, HEADS, 16]: all queries come first.": {
+                "3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)": "HEADS, 3, WIDTH // HEADS).permute(3, 0, 2, 1, 4)"
+            },
+            "Attention looks along the last but one axis. That has to be places, and yours is heads.": {
+                "permute(2, 0, 3, 1, 4)": "permute(2, 0, 1, 3, 4)",
+                ".transpose(1, 2)": "",
+            },
         },
     ),
     "attention_now": Blank(
         attention_now,
         _caches,
         {
-            "Nothing is hidden: what lies behind `place` is left over from another text.": _wrong_step(
-                lambda places, place: places < 0
-            ),
-            "The query must not see its own place in yours, and it has to.": _wrong_step(
-                lambda places, place: (places >= place) & (places > 0)
-            ),
-            "The scores have to be divided by the root of 16.": _wrong_step(lambda places, place: places > place, 1.0),
-            "The new key has to be among the keys before the scores are computed.": _after_the_scores,
+            "Nothing is hidden: what lies behind `place` is left over from another text.": {"> place": "< 0"},
+            "The query must not see its own place in yours, and it has to.": {
+                "mt.arange(CONTEXT) > place": "mt.arange(CONTEXT) >= place.maximum(mt.tensor(1))"
+            },
+            "The scores have to be divided by the root of 16.": {"/ math.sqrt(WIDTH // HEADS)": ""},
+            "The new key has to be among the keys before the scores are computed.": {
+                "    keys = mt.where(here, key, keys)\n": "    old, keys = keys, mt.where(here, key, keys)\n",
+                "keys.transpose": "old.transpose",
+            },
         },
     ),
 }

@@ -20,18 +20,6 @@ def eager_bytes(jaxpr: Any) -> Any:
     return sum(value.aval.size * value.aval.dtype.itemsize for value in values)
 
 
-def _summed(of_value: Any, results_only: bool = False) -> Any:
-    def mistake(jaxpr: Any) -> Any:
-        values = [
-            value
-            for equation in jaxpr.eqns
-            for value in [*(() if results_only else equation.invars), *equation.outvars]
-        ]
-        return sum(of_value(value.aval) for value in values)
-
-    return mistake
-
-
 def _jaxprs() -> Iterable[Case]:
     """Jaxprs, without JAX: equations whose values have shapes and types."""
 
@@ -78,14 +66,6 @@ def most_to_gain(rows: Any, peak: Any, bandwidth: Any) -> Any:
     return (products + rest) / products
 
 
-def _rest_by(wrong: Any) -> Any:
-    def mistake(rows: Any, peak: Any, bandwidth: Any) -> Any:
-        products = sum(max(row.flops / peak, row.bytes / bandwidth) for row in rows if row.name == "dot")
-        return wrong(products, sum(row.bytes / bandwidth for row in rows if row.name != "dot"), rows, bandwidth)
-
-    return mistake
-
-
 def _profiles() -> Iterable[Case]:
     def row(name: str, flops: float, size: float) -> Any:
         return SimpleNamespace(name=name, flops=flops, bytes=size)
@@ -100,10 +80,10 @@ BLANKS = {
         eager_bytes,
         _jaxprs,
         {
-            "These are elements; an element of a float32 array has 4 bytes: value.aval.dtype.itemsize.": _summed(
-                lambda aval: aval.size
-            ),
-            "Not every array is float32: ask the dtype for its itemsize.": _summed(lambda aval: 4 * aval.size),
+            "These are elements; an element of a float32 array has 4 bytes: value.aval.dtype.itemsize.": {
+                " * value.aval.dtype.itemsize": ""
+            },
+            "Not every array is float32: ask the dtype for its itemsize.": {"value.aval.dtype.itemsize": "4"},
         },
         close=0,
     ),
@@ -111,33 +91,25 @@ BLANKS = {
         calls_until_paid,
         _times,
         {
-            "The first call is a call, too: it replaces a compiled one, so first - compiled has to be earned.": (
-                lambda first, compiled, eager: (
-                    max(1, math.floor(first / (eager - compiled)) + 1) if eager > compiled else None
-                )
-            ),
-            "At this number of calls both have taken the same time; one more is needed for less.": (
-                lambda first, compiled, eager: (
-                    max(1, math.ceil((first - compiled) / (eager - compiled))) if eager > compiled else None
-                )
-            ),
+            "The first call is a call, too: it replaces a compiled one, so first - compiled has to be earned.": {
+                "first - compiled": "first"
+            },
+            "At this number of calls both have taken the same time; one more is needed for less.": {
+                "int((first - compiled) // saved) + 1": "math.ceil((first - compiled) / saved)"
+            },
         },
     ),
     "most_to_gain": Blank(
         most_to_gain,
         _profiles,
         {
-            "A product takes the larger of two times: that of its FLOPs, or of its bytes.": lambda rows, peak, rate: (
-                1
-                + sum(row.bytes / rate for row in rows if row.name != "dot")
-                / sum(row.flops / peak for row in rows if row.name == "dot")
-            ),
-            "A product is no part of the rest.": _rest_by(
-                lambda products, rest, rows, bandwidth: 1 + sum(row.bytes for row in rows) / bandwidth / products
-            ),
-            "Upside down: before is products + rest, after is products.": _rest_by(
-                lambda products, rest, rows, bandwidth: products / (products + rest)
-            ),
+            "A product takes the larger of two times: that of its FLOPs, or of its bytes.": {
+                "max(row.flops / peak, row.bytes / bandwidth)": "row.flops / peak"
+            },
+            "A product is no part of the rest.": {' if row.name != "dot"': ""},
+            "Upside down: before is products + rest, after is products.": {
+                "(products + rest) / products": "products / (products + rest)"
+            },
         },
     ),
 }

@@ -73,40 +73,21 @@ def _name(operand: Any) -> str:
     return str(operand) if isinstance(operand, (str, int, float)) else f"a {type(operand).__name__}"
 
 
-def _changed(operands: Callable[..., Any], has_names: bool = True) -> Callable[..., Any]:
-    """A function that writes other operands, or gives the results no names."""
-
-    def mistake(waiting: Any) -> Any:
-        names: dict[Any, str] = {}
-        inputs: list[Any] = []
-        rows: list[Any] = []
-        for lazy in waiting:
-            for each in lazy.operands:
-                if isinstance(each, Lazy) and each not in names:
-                    names[each] = f"x{len(inputs)}"
-                    inputs.append(each.value)
-            rows.append((lazy.operation, tuple(operands(names, lazy.operands))))
-            if has_names:
-                names[lazy] = f"%{len(rows) - 1}"
-        return tuple(rows), inputs
-
-    return mistake
-
-
 BLANKS = {
     "structure": Blank(
         structure,
         _programs,
         {
-            "A row has the operands themselves in place of their names: then no two lists have the same key.": _changed(
-                lambda names, operands: operands
-            ),
-            "The plain numbers are missing. They are written into the program, so they belong to its key.": _changed(
-                lambda names, operands: [names[each] for each in operands if each in names]
-            ),
-            "A result has no name, so the next row takes it for a value from outside.": _changed(
-                lambda names, operands: [names.get(each, each) for each in operands], has_names=False
-            ),
+            "A row has the operands themselves in place of their names: then no two lists have the same key.": {
+                "names.get(each, each)": "each"
+            },
+            "The plain numbers are missing. They are written into the program, so they belong to its key.": {
+                "names.get(each, each)": "names[each]",
+                "lazy.operands)": "lazy.operands if each in names)",
+            },
+            "A result has no name, so the next row takes it for a value from outside.": {
+                'names[lazy] = f"%{len(rows) - 1}"': "pass"
+            },
         },
         ask=_told,
     )

@@ -33,24 +33,6 @@ def reduce_scatter(devices: Any) -> Any:
     return steps
 
 
-def _same_chunk(devices: Any) -> Any:
-    return [[(device, (device + 1) % devices, device, "add") for device in range(devices)] for _ in range(devices - 1)]
-
-
-def _ahead(devices: Any) -> Any:
-    return [
-        [(device, (device + 1) % devices, (device + step) % devices, "add") for device in range(devices)]
-        for step in range(devices - 1)
-    ]
-
-
-def _once_more(devices: Any) -> Any:
-    return [
-        [(device, (device + 1) % devices, (device - step) % devices, "add") for device in range(devices)]
-        for step in range(devices)
-    ]
-
-
 def _carried_out(function: Any, devices: int) -> str:
     """Tell what the devices have at the end, each having begun with a one of its own in each chunk."""
     held, steps = [[10**device] * devices for device in range(devices)], function(devices)
@@ -87,18 +69,11 @@ BLANKS = {
         ways,
         _shapes,
         {
-            "You count numbers. A float32 number has 4 bytes.": lambda rows, inner, columns, devices: (
-                (devices - 1) * rows * inner,
-                2 * (devices - 1) * rows * columns,
-            ),
-            "An all-reduce moves twice what an all-gather of the same array does.": lambda m, k, n, devices: (
-                (devices - 1) * 4 * m * k,
-                (devices - 1) * 4 * m * n,
-            ),
-            "These are the bytes of each device. All of them together are asked for.": lambda m, k, n, devices: (
-                (devices - 1) * 4 * m * k / devices,
-                2 * (devices - 1) * 4 * m * n / devices,
-            ),
+            "You count numbers. A float32 number has 4 bytes.": {" * 4": ""},
+            "An all-reduce moves twice what an all-gather of the same array does.": {"2 * ": ""},
+            "These are the bytes of each device. All of them together are asked for.": {
+                "gather, reduce": "gather / devices, reduce / devices"
+            },
         },
         close=1e-9,
     ),
@@ -106,9 +81,15 @@ BLANKS = {
         reduce_scatter,
         _counts,
         {
-            "Each device sends the same chunk in every step, so what has arrived is never passed on.": _same_chunk,
-            "Each device sends a chunk to which nothing was added yet. Pass on the one that has just arrived.": _ahead,
-            "After n - 1 steps each sum is complete. You send once more, and a device is counted twice.": _once_more,
+            "Each device sends the same chunk in every step, so what has arrived is never passed on.": {
+                "device - step": "device"
+            },
+            "Each device sends a chunk to which nothing was added yet. Pass on the one that has just arrived.": {
+                "device - step": "device + step"
+            },
+            "After n - 1 steps each sum is complete. You send once more, and a device is counted twice.": {
+                "devices - 1": "devices"
+            },
         },
         ask=_carried_out,
     ),
@@ -116,15 +97,9 @@ BLANKS = {
         all_reduce_seconds,
         _networks,
         {
-            "In each step a device sends one chunk, which is an nth of the bytes.": lambda nbytes, n, latency, rate: (
-                2 * (n - 1) * (latency + nbytes / rate)
-            ),
-            "The latency is paid in every step.": lambda nbytes, n, latency, rate: (
-                latency + 2 * (n - 1) * nbytes / n / rate
-            ),
-            "A reduce-scatter has n - 1 steps, and the all-gather as many again.": lambda nbytes, n, latency, rate: (
-                (n - 1) * (latency + nbytes / n / rate)
-            ),
+            "In each step a device sends one chunk, which is an nth of the bytes.": {"nbytes / devices": "nbytes"},
+            "The latency is paid in every step.": {"latency + n": "latency / steps + n"},
+            "A reduce-scatter has n - 1 steps, and the all-gather as many again.": {"2 * ": ""},
         },
     ),
 }

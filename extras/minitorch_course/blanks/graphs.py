@@ -25,26 +25,21 @@ def _shapes() -> Iterable[Case]:
     yield "For (3, 1) and (3, 5)", (3, 1), (3, 5)
 
 
-def _equal(a: Any, b: Any) -> Any:
-    return a if a == b else "shapes that do not fit"
-
-
-def _larger(a: Any, b: Any) -> Any:
-    return tuple(max(pair) for pair in zip(a, b, strict=True))
-
-
-def _first(a: Any, b: Any) -> Any:
-    return "shapes that do not fit" if _larger(a, b) != add_rule(a, b) else a
-
-
 BLANKS = {
     "add_rule": Blank(
         add_rule,
         _shapes,
         {
-            "A length of 1 is stretched to the other one: (4, 1) and (1, 3) give (4, 3).": _equal,
-            "The larger length is right only if the other one is 1: (2, 3) and (2, 4) do not fit.": _larger,
-            "The result has the stretched lengths, not those of the first operand.": _first,
+            "A length of 1 is stretched to the other one: (4, 1) and (1, 3) give (4, 3).": {
+                " and 1 not in (one, other)": ""
+            },
+            "The larger length is right only if the other one is 1: (2, 3) and (2, 4) do not fit.": {
+                "if one != other and 1 not in (one, other)": "if False",
+                "other if one == 1 else one": "max(one, other)",
+            },
+            "The result has the stretched lengths, not those of the first operand.": {
+                "other if one == 1 else one": "one"
+            },
         },
     )
 }

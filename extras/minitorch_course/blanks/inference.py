@@ -86,27 +86,6 @@ def _computed(function: Callable[..., Any], conv: Node, norm: Node) -> Any:
     return made.primitive.evaluate(x, *map(numbers, made.inputs[1:]), **made.params)
 
 
-def _mistaken(filters: Callable[..., Any], bias: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that computes the new filters and the new bias by other formulas."""
-
-    def mistake(conv: Any, norm: Any) -> Node:
-        gamma, beta, mean, variance = map(numbers, norm.inputs[1:])
-        s, t = scale_and_shift(gamma, beta, mean, variance, norm.params["eps"])
-        old = numbers(conv.inputs[2]) if len(conv.inputs) > 2 else np.zeros(3)
-        new = filters(numbers(conv.inputs[1]), s), bias(old, s, t)
-        return apply(conv.primitive, conv.inputs[0], *map(stored, new), **conv.params)
-
-    return mistake
-
-
-def _right_filters(filters: Any, s: Any) -> Any:
-    return s[:, None, None, None] * filters
-
-
-def _right_bias(old: Any, s: Any, t: Any) -> Any:
-    return s * old + t
-
-
 # Where it is allowed ------------------------------------------------------------------------------------------------
 
 
@@ -134,31 +113,22 @@ BLANKS = {
         scale_and_shift,
         _channels,
         {
-            "You divide by the variance. The deviation is its square root.": lambda gamma, beta, mean, var, eps: (
-                gamma / (var + eps),
-                beta - gamma / (var + eps) * mean,
-            ),
-            "The eps is added to the variance, under the root.": lambda gamma, beta, mean, variance, eps: (
-                gamma / (np.sqrt(variance) + eps),
-                beta - gamma / (np.sqrt(variance) + eps) * mean,
-            ),
-            "The mean is subtracted before x is scaled, so t has s times the mean.": lambda gamma, beta, mean, v, eps: (
-                gamma / np.sqrt(v + eps),
-                beta - mean,
-            ),
+            "You divide by the variance. The deviation is its square root.": {"np.sqrt": ""},
+            "The eps is added to the variance, under the root.": {
+                "np.sqrt(variance + eps)": "(np.sqrt(variance) + eps)"
+            },
+            "The mean is subtracted before x is scaled, so t has s times the mean.": {"s * mean": "mean"},
         },
     ),
     "folded_convolution": Blank(
         folded_convolution,
         _convolutions,
         {
-            "The old bias is scaled, too: it is added before the normalization.": _mistaken(
-                _right_filters, lambda old, s, t: old + t
-            ),
-            "The old bias is missing.": _mistaken(_right_filters, lambda old, s, t: t),
-            "A channel of the result is a filter, the first axis; you scale the channels of the input.": _mistaken(
-                lambda filters, s: s[:, None, None] * filters, _right_bias
-            ),
+            "The old bias is scaled, too: it is added before the normalization.": {"s * old_bias": "old_bias"},
+            "The old bias is missing.": {"s * old_bias + ": ""},
+            "A channel of the result is a filter, the first axis; you scale the channels of the input.": {
+                "s[:, None, None, None]": "s[:, None, None]"
+            },
         },
         ask=_computed,
     ),
@@ -166,12 +136,10 @@ BLANKS = {
         may_fold,
         _graphs,
         {
-            "A result of the program is read, too, by the caller: look at graph.outputs.": lambda graph, conv, norm: (
-                graph.users()[conv] == (norm,) and all(each.primitive is constant for each in norm.inputs[1:])
-            ),
-            "Statistics of the batch are no constants: look at norm.inputs.": lambda graph, conv, norm: (
-                graph.users()[conv] == (norm,) and conv not in graph.outputs
-            ),
+            "A result of the program is read, too, by the caller: look at graph.outputs.": {
+                " and conv not in graph.outputs": ""
+            },
+            "Statistics of the batch are no constants: look at norm.inputs.": {" and is_known": ""},
         },
     ),
 }

@@ -28,36 +28,18 @@ def _places() -> Iterable[Case]:
     yield "For 10 bytes beside 0 to 50 and 20 to 30", [(0, 50), (20, 30)], 10
 
 
-def _end_of_the_last(taken: Any, size: Any) -> Any:
-    place = 0
-    for begin, end in taken:
-        if place + size <= begin:
-            break
-        place = end
-    return place
-
-
-def _always_some_room(taken: Any, size: Any) -> Any:
-    place = 0
-    for begin, end in taken:
-        if place + size < begin:
-            break
-        place = max(place, end)
-    return place
-
-
 BLANKS = {
     "lowest_gap": Blank(
         lowest_gap,
         _places,
         {
-            "Two that are taken may overlap each other: an end may lie below the place that you have reached.": (
-                _end_of_the_last
-            ),
-            "It also fits where it ends exactly at the next beginning.": _always_some_room,
-            "You put it above everything. There may be room between two that are taken.": lambda taken, size: max(
-                [end for _, end in taken], default=0
-            ),
+            "Two that are taken may overlap each other: an end may lie below the place that you have reached.": {
+                "max(place, end)": "end"
+            },
+            "It also fits where it ends exactly at the next beginning.": {"<=": "<"},
+            "You put it above everything. There may be room between two that are taken.": {
+                "            break\n": "            pass\n"
+            },
         },
     )
 }

@@ -42,15 +42,6 @@ def _values(function: Any, kind: Any, patterns: list[int]) -> Any:
     return found[0] if len(found) == 1 else np.array(found, np.float64)
 
 
-def _always_a_one(sign: Any, exponent: Any, fraction: Any, exponent_bits: Any, fraction_bits: Any) -> Any:
-    return (-1) ** sign * 2.0 ** (exponent - 2 ** (exponent_bits - 1) + 1) * (1 + fraction / 2**fraction_bits)
-
-
-def _minus_the_bias(sign: Any, exponent: Any, fraction: Any, exponent_bits: Any, fraction_bits: Any) -> Any:
-    significand = (exponent > 0) + fraction / 2**fraction_bits
-    return (-1) ** sign * 2.0 ** (exponent - 2 ** (exponent_bits - 1) + 1) * significand
-
-
 def affine(low: Any, high: Any) -> Any:
     """Return the scale and the zero point that map the numbers from low to high, and 0, to 0 ... 255."""
     low, high = min(low, 0.0), max(high, 0.0)
@@ -64,23 +55,6 @@ def _ranges() -> Iterable[Case]:
     yield "From -2 to 1", -2.0, 1.0
     yield "From 2 to 6", 2.0, 6.0
     yield "From -3 to -1", -3.0, -1.0
-
-
-def _affine_of(low: Any, high: Any) -> Any:
-    scale = (high - low) / 255
-    return scale, round(-low / scale)
-
-
-def _affine_by_256(low: Any, high: Any) -> Any:
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / 256
-    return scale, round(-low / scale)
-
-
-def _negative(low: Any, high: Any) -> Any:
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / 255
-    return scale, round(low / scale)
 
 
 def equalise(weight: Any, bias: Any, following: Any, largest: Any) -> Any:
@@ -102,8 +76,8 @@ BLANKS = {
         value,
         _fields,
         {
-            "Where the exponent is 0, no 1 is added to the fraction.": _always_a_one,
-            "Where the exponent is 0, the power is 1 - bias, and not -bias.": _minus_the_bias,
+            "Where the exponent is 0, no 1 is added to the fraction.": {"if exponent == 0": "if False"},
+            "Where the exponent is 0, the power is 1 - bias, and not -bias.": {"(1 - bias)": "-bias"},
         },
         ask=_values,
         close=0,
@@ -112,36 +86,28 @@ BLANKS = {
         affine,
         _ranges,
         {
-            "0 has to be in the range: low is at most 0 and high is at least 0.": _affine_of,
-            "From 0 to 255 there are 255 steps, and not 256.": _affine_by_256,
-            "The zero point has the wrong sign: low / scale is negative, and has to become the integer 0.": _negative,
+            "0 has to be in the range: low is at most 0 and high is at least 0.": {
+                "min(low, 0.0), max(high, 0.0)": "low, high"
+            },
+            "From 0 to 255 there are 255 steps, and not 256.": {"255\n": "256\n"},
+            "The zero point has the wrong sign: low / scale is negative, and has to become the integer 0.": {
+                "-low": "low"
+            },
         },
     ),
     "equalise": Blank(
         equalise,
         _layers,
         {
-            "The bias is added behind the weight's product: it has to become smaller by the same factor.": (
-                lambda weight, bias, following, largest: (
-                    weight / largest,
-                    bias,
-                    following * largest.reshape(-1, 1, 1),
-                )
-            ),
-            "The next layer gets smaller numbers, so its weights have to become larger.": (
-                lambda weight, bias, following, largest: (
-                    weight / largest,
-                    bias / largest,
-                    following / largest.reshape(-1, 1, 1),
-                )
-            ),
-            "The next layer's weight is [outputs, channels, 3, 3]: you have scaled its outputs.": (
-                lambda weight, bias, following, largest: (
-                    weight / largest,
-                    bias / largest,
-                    following * largest.reshape(-1, 1, 1, 1),
-                )
-            ),
+            "The bias is added behind the weight's product: it has to become smaller by the same factor.": {
+                "bias / largest": "bias"
+            },
+            "The next layer gets smaller numbers, so its weights have to become larger.": {
+                "following *": "following /"
+            },
+            "The next layer's weight is [outputs, channels, 3, 3]: you have scaled its outputs.": {
+                "(-1, 1, 1)": "(-1, 1, 1, 1)"
+            },
         },
     ),
 }

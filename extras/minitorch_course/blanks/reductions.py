@@ -30,28 +30,18 @@ def _plain(function: Callable[..., Any], *arguments: Any) -> Any:
     return tuple(float(each) for each in result) if isinstance(result, tuple) else result
 
 
-def _mistaken(formula: Callable[..., Any]) -> Callable[..., Any]:
-    def mistake(m: Any, s: Any, part: Any) -> Any:
-        largest = np.maximum(m, part.max())
-        return largest, formula(m, s, part, largest)
-
-    return mistake
-
-
 BLANKS = {
     "corrected": Blank(
         corrected,
         _parts,
         {
-            "The old sum is measured from the old maximum: it needs the factor.": _mistaken(
-                lambda m, s, part, largest: s + np.exp(part - largest).sum()
-            ),
-            "The factor is the wrong way round: where the maximum rises, the old terms become smaller.": _mistaken(
-                lambda m, s, part, largest: s * np.exp(min(largest - m, np.float32(80))) + np.exp(part - largest).sum()
-            ),
-            "The factor is for the old terms alone; the new ones are measured from the new maximum.": _mistaken(
-                lambda m, s, part, largest: (s + np.exp(part - largest).sum()) * np.exp(m - largest)
-            ),
+            "The old sum is measured from the old maximum: it needs the factor.": {"s * np.exp(m - largest)": "s"},
+            "The factor is the wrong way round: where the maximum rises, the old terms become smaller.": {
+                "m - largest": "min(largest - m, np.float32(80))"
+            },
+            "The factor is for the old terms alone; the new ones are measured from the new maximum.": {
+                "np.exp(part - largest).sum()": "np.exp(part - largest).sum() * np.exp(m - largest)"
+            },
         },
         ask=_plain,
     )

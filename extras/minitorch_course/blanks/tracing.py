@@ -46,29 +46,18 @@ def _is_row(row: Any) -> bool:
     return isinstance(names, list) and all(isinstance(each, (str, int)) for each in names)
 
 
-def _with_objects(self: Any, operation: Any, *operands: Any) -> Any:
-    name = f"%{len(self.trace)}"
-    self.trace.append((name, operation, list(operands)))
-    return Tracer(name, self.trace)
-
-
-def _without_row(self: Any, operation: Any, *operands: Any) -> Any:
-    return Tracer(f"%{len(self.trace)}", self.trace)
-
-
-def _new_trace(self: Any, operation: Any, *operands: Any) -> Any:
-    made = record(self, operation, *operands)
-    return Tracer(made.name, [])
-
-
 BLANKS = {
     "record": Blank(
         record,
         _operations,
         {
-            "A row has names in place of tracers: each.name of a tracer, and a plain number as it is.": _with_objects,
-            "The trace is still as it was: append the row.": _without_row,
-            "The new tracer has a trace of its own. The next row has to stand in the same one.": _new_trace,
+            "A row has names in place of tracers: each.name of a tracer, and a plain number as it is.": {
+                "each.name if isinstance(each, Tracer) else each": "each"
+            },
+            "The trace is still as it was: append the row.": {"self.trace.append": "tuple"},
+            "The new tracer has a trace of its own. The next row has to stand in the same one.": {
+                "Tracer(name, self.trace)": "Tracer(name, [])"
+            },
         },
         ask=_noted,
     )
