@@ -22,7 +22,7 @@ from ..compiler.fusion import ALL_ON
 from ..compiler.fusion.roots import is_stored_already, output_base
 from ..compiler.kernels.ledger import ledger_of
 from ..compiler.kernels.placement import place
-from ..compiler.runtime.driver import driver, handles
+from ..compiler.runtime.driver import driver
 from ..compiler.runtime.memory_pool import pool
 from ..compiler.runtime.program_steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram
 from ..compiler.scheduling.schedules.choice import Own
@@ -125,8 +125,7 @@ class Compiled:
             return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
         everything = [*arrays, *written, self._call_memory.make_arena()]
-        known = handles(everything)
-        call = self._pack(self._program.address, *known)
+        call = self._pack(self._program.address, *map(id, everything))
         memory: Memory = []
         if self._kernels is None:
             memory = self._call_memory.memory(everything)
@@ -173,9 +172,8 @@ class Compiled:
         for array in everything[len(arrays) :] if self.arena_bytes else written:
             watcher.made(array)
         memory = self._call_memory.memory(everything)
-        known = handles(everything)
         places = (ctypes.c_int64 * len(memory))()
-        if driver().look(self._pack(self._program.address, *known), places):
+        if driver().look(self._pack(self._program.address, *map(id, everything)), places):
             return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
         for kernel, step, dead in self._program.one_by_one:
             begin = perf_counter_ns()

@@ -3,10 +3,11 @@
 The parts depend on the range and the number of threads only; which thread runs which part depends on timing. The
 caller, who knows the cost of a kernel, decides whether to split it.
 
-The threads are Python's, but their work is machine code (`minitorch.compiler.runtime.board`): to wake a thread takes 20
-to 60 microseconds, and so does handing over the GIL; a core moves a megabyte in that time. So a worker that is done
-polls for the next kernel for a short while, without the GIL, before it sleeps. A graph of several kernels wakes it
-once.
+The threads are Python's, but their work is machine code (`NATIVE`): to wake a thread takes 20 to 60 microseconds, so
+does handing over the GIL; a core moves a megabyte in that time. So a worker that is done polls for the next kernel for
+a short while, without the GIL, before it sleeps. A graph of several kernels wakes it once. With a pool of threads that
+sleep between kernels (`concurrent.futures`), a training step of a perceptron (784-256-10, batch 64) takes 12 % longer
+on two cores, and a step of Adam on a million numbers 26 %.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import itertools
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -26,11 +27,96 @@ from ..codegen.host import host
 from . import cache
 
 PARTS_PER_THREAD = 32  # at most; raising it balances load better, and claims more parts
-LOOK_OUT = 100e-6  # seconds that an idle worker polls for the next kernel; raising it wakes fewer, and burns time
+PATIENCE = 256  # rounds, some 100 us, that an idle worker polls for; raising it wakes fewer, and burns time
 
 # Waking a sleeping worker costs 50 us. It pays for work of LARGE grains, or for kernels that follow within CLOSE.
 LARGE = 32
 CLOSE = 500e-6  # seconds from one kernel to the next
+
+# The board, which all threads see: word 0, how many parts of the job nobody has claimed; word 8, on a cache line of its
+# own, how many are not done; from word 16 on the job: kernel, buffers, extent, elements of a part, parts. A thread that
+# has claimed a part reads the job afterwards: it does not change before that part is done.
+JOB = 16
+NATIVE = """
+declare i64 @llvm.umin.i64(i64, i64)
+declare i32 @@YIELD@()
+
+; Run parts until none has come for so many rounds.
+define void @serve(ptr %board, i64 %patience) {
+  br label %look
+look:
+  %round = phi i64 [ 0, %0 ], [ 0, %run ], [ %more, %rest ]
+  %seen = load atomic i64, ptr %board monotonic, align 8
+  %some = icmp sgt i64 %seen, 0
+  br i1 %some, label %claim, label %wait
+claim:
+  %left = atomicrmw sub ptr %board, i64 1 acquire
+  %won = icmp sgt i64 %left, 0
+  br i1 %won, label %run, label %wait
+run:
+  %job = getelementptr i64, ptr %board, i64 @JOB@
+  %fields = load { ptr, ptr, i64, i64, i64 }, ptr %job
+  %kernel = extractvalue { ptr, ptr, i64, i64, i64 } %fields, 0
+  %buffers = extractvalue { ptr, ptr, i64, i64, i64 } %fields, 1
+  %extent = extractvalue { ptr, ptr, i64, i64, i64 } %fields, 2
+  %size = extractvalue { ptr, ptr, i64, i64, i64 } %fields, 3
+  %parts = extractvalue { ptr, ptr, i64, i64, i64 } %fields, 4
+  %part = sub i64 %parts, %left
+  %begin = mul i64 %part, %size
+  %most = add i64 %begin, %size
+  %end_of_part = call i64 @llvm.umin.i64(i64 %most, i64 %extent)
+  call void %kernel(ptr %buffers, i64 %begin, i64 %end_of_part)
+  %undone = getelementptr i64, ptr %board, i64 8
+  %before = atomicrmw sub ptr %undone, i64 1 release
+  br label %look
+wait:
+  %more = add i64 %round, 1
+  %enough = icmp ugt i64 %more, %patience
+  br i1 %enough, label %end, label %rest
+rest:
+  %ignored = call i32 @@YIELD@()
+  br label %look
+end:
+  ret void
+}
+
+; Whether all parts are done, at the latest after so many rounds.
+define i64 @finished(ptr %board, i64 %patience) {
+  %undone = getelementptr i64, ptr %board, i64 8
+  br label %look
+look:
+  %round = phi i64 [ 0, %0 ], [ %more, %rest ]
+  %left = load atomic i64, ptr %undone acquire, align 8
+  %all = icmp eq i64 %left, 0
+  %more = add i64 %round, 1
+  %enough = icmp ugt i64 %more, %patience
+  %stop = or i1 %all, %enough
+  br i1 %stop, label %end, label %rest
+rest:
+  %ignored = call i32 @@YIELD@()
+  br label %look
+end:
+  %result = zext i1 %all to i64
+  ret i64 %result
+}
+
+; Post the job, help with it, and wait for the others as `finished` does.
+define i64 @lead(ptr %board, i64 %parts, i64 %patience) {
+  %undone = getelementptr i64, ptr %board, i64 8
+  store atomic i64 %parts, ptr %undone monotonic, align 8
+  store atomic i64 %parts, ptr %board release, align 8
+  call void @serve(ptr %board, i64 0)
+  %result = call i64 @finished(ptr %board, i64 %patience)
+  ret i64 %result
+}
+""".replace("@YIELD@", "SwitchToThread" if sys.platform == "win32" else "sched_yield").replace("@JOB@", str(JOB))
+
+_INT, _POINTER = ctypes.c_int64, ctypes.c_void_p
+PROTOTYPES = {
+    "serve": ctypes.CFUNCTYPE(None, _POINTER, _INT),
+    "finished": ctypes.CFUNCTYPE(_INT, _POINTER, _INT),
+    "lead": ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _INT),
+}
 
 
 class Workers:
@@ -46,12 +132,12 @@ class Workers:
         self._threads: list[threading.Thread] = []
         self._asleep: deque[Any] = deque()  # locks that workers wait for
         self._stopped = False
-        self._job = 0
+        self._jobs = 0  # announced
         self._asked = 0.0  # when
         self._core: int | None = None  # where the caller who woke them runs
 
-    def run(self, kernel: int, buffers: int, extent: int, step: int, parts: int, large: bool) -> bool:
-        """Call the kernel on every part and return when all are done.
+    def run(self, kernel: int, buffers: int, extent: int, parts: int, large: bool) -> bool:
+        """Call the kernel on at most `parts` parts of the range, and return when all are done.
 
         False, without any call, if another thread leads the workers, if all sleep and it does not pay to wake them, or
         if they have been stopped.
@@ -67,12 +153,14 @@ class Workers:
             pays = large or self._asked - before < CLOSE
             if not pays and len(self._asleep) == len(self._threads):
                 return False
-            self._job = self._job % 0x7FFFFFFF + 1  # before anyone is woken: see `_work`
+            self._jobs += 1  # before anyone is woken: see `_work`
             if pays:
                 self._wake()
-            done = 0
+            size = -(-extent // parts)
+            parts, done = -(-extent // size), 0
+            self._job[:] = [kernel, buffers, extent, size, parts]
             try:
-                done = self._lead(self._board, self._job, kernel, buffers, extent, step, parts, self._patience)
+                done = self._lead(self._board, parts, PATIENCE)
             finally:
                 if not done:
                     self._wait()
@@ -83,7 +171,7 @@ class Workers:
         interrupt: BaseException | None = None
         while True:
             try:
-                if self._finished(self._board, self._patience):
+                if self._finished(self._board, PATIENCE):
                     break
                 time.sleep(0)
             except BaseException as error:
@@ -99,14 +187,11 @@ class Workers:
                 self._asleep.popleft().release()
 
     def _start(self) -> None:
-        from . import board
-
-        (library,) = cache.libraries([board.text()], *board.PROTOTYPES)
-        functions = {name: library.function(name, prototype) for name, prototype in board.PROTOTYPES.items()}
-        self._lead, self._finished, serve = functions["lead"], functions["finished"], functions["serve"]
-        self._memory = ctypes.create_string_buffer(board.BYTES + 64)
+        (library,) = cache.libraries([NATIVE], *PROTOTYPES)
+        serve, self._finished, self._lead = (library.function(*each) for each in PROTOTYPES.items())
+        self._memory = ctypes.create_string_buffer(64 * 4)
         self._board = -(-ctypes.addressof(self._memory) // 64) * 64
-        self._patience = int(LOOK_OUT / min(_duration(serve, self._board, 0, 50) for _ in range(5)) * 50)
+        self._job = (_INT * 5).from_address(self._board + 8 * JOB)
         for number in range(1, self.number):
             # Daemons: a process that ends does not wait for them.
             self._threads.append(
@@ -115,16 +200,14 @@ class Workers:
             self._threads[-1].start()
 
     def _work(self, serve: Any) -> None:
-        job = 0
         while not self._stopped:
-            announced = self._job
-            job = serve(self._board, job, self._patience)
+            announced = self._jobs
+            serve(self._board, PATIENCE)
             bed = threading.Lock()
             bed.acquire()
             self._asleep.append(bed)
-            # Getting here took the GIL. Its holder may have posted a job, and found no thread to wake. A
-            # job that was announced before this round and has not come yet was interrupted, and never will.
-            if self._job not in (announced, job) or self._stopped:
+            # Getting here took the GIL. Its holder may have announced a job, and found no thread to wake.
+            if self._jobs != announced or self._stopped:
                 with contextlib.suppress(ValueError):
                     self._asleep.remove(bed)
                 continue
@@ -147,12 +230,6 @@ except (AttributeError, OSError, TypeError):  # not Linux
 
     def _this_core() -> int | None:
         return None
-
-
-def _duration(function: Callable[..., Any], *arguments: int) -> float:
-    begin = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - begin
 
 
 def _leave_core(core: int | None) -> None:
@@ -232,19 +309,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def split(extent: int, parts: int, step: int = 1) -> list[tuple[int, int]]:
-    """Return the parts of ``range(extent)`` that `run` makes: consecutive, equal up to a step, all but the last whole.
-
-    Example:
-        >>> split(100, parts=3, step=16)
-        [(0, 32), (32, 64), (64, 100)]
-    """
-    steps = -(-extent // step)
-    bounds = [min(extent, part * steps // parts * step) for part in range(parts + 1)]
-    return list(itertools.pairwise(bounds))
-
-
-def run(kernel: Any, buffers: int, extent: int, *, cost: float, grain: float, step: int = 1) -> None:
+def run(kernel: Any, buffers: int, extent: int, *, cost: float, grain: float) -> None:
     """Call `kernel(buffers, begin, end)` for all of ``range(extent)``, on several threads if that pays.
 
     Several Python threads may call this at once, with the same kernel too: one has the workers, the others do without.
@@ -255,10 +320,9 @@ def run(kernel: Any, buffers: int, extent: int, *, cost: float, grain: float, st
         extent: the length of the parallel range.
         cost: the cost of the whole call, in any unit.
         grain: the least cost of a part that is worth another thread, in the same unit.
-        step: parts begin at multiples of this.
     """
-    if cost >= 2 * grain and extent > step and (threads := (_current or [workers()])[0]).number > 1:
-        parts = min(int(cost // grain), PARTS_PER_THREAD * threads.number, -(-extent // step))
-        if threads.run(kernel.address, buffers, extent, step, parts, cost >= LARGE * grain):
+    if cost >= 2 * grain and extent > 1 and (threads := (_current or [workers()])[0]).number > 1:
+        parts = min(int(cost // grain), PARTS_PER_THREAD * threads.number, extent)
+        if threads.run(kernel.address, buffers, extent, parts, cost >= LARGE * grain):
             return
     kernel(buffers, 0, extent)

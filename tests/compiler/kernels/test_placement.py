@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
@@ -19,7 +20,7 @@ import minitorch.nn.functional as F
 from minitorch.backends import get, llvm
 from minitorch.compiler.kernels import merge
 from minitorch.compiler.runtime import driver
-from minitorch.compiler.runtime.memory_pool import pool
+from minitorch.compiler.runtime.memory_pool import FLAGS, address, pool
 from minitorch.graph import Graph
 from minitorch.modes.tracing.program import Program
 from minitorch.passes import lowered
@@ -358,18 +359,18 @@ def test_random_graphs_over_their_inputs(data: st.DataObject) -> None:
 # --- the way of the arrays --------------------------------------------------------------------------------------------
 
 
-def test_without_a_look_into_numpys_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minitorch.compiler.runtime.driver.NATURAL", False)
-    monkeypatch.setattr("minitorch.backends.llvm.handles", driver.Descriptions)
-    driver.driver.cache_clear()
-    try:
-        compiled = llvm.compile(graph_of(lambda x: (x * 2).softmax(0) + x.sum(), mt.ones(4, 6)))
-        x = np.random.default_rng(0).random((4, 6), np.float32)
-        expected = get("interpret")(compiled.graph)([x])[0]
-        for array in (x, np.asfortranarray(x), x[:, ::-1][:, ::-1]):
-            np.testing.assert_allclose(compiled([array])[0], expected, rtol=1e-5)
-    finally:
-        driver.driver.cache_clear()
+def test_numpys_objects_have_their_fields_where_the_driver_reads_them() -> None:
+    compiled = llvm.compile(graph_of(lambda x: (x * 2).softmax(0) + x.sum(), mt.ones(4, 6)))
+    x = np.random.default_rng(0).random((4, 6), np.float32)
+    expected = get("interpret")(compiled.graph)([x])[0]
+    for array in (x, np.asfortranarray(x), x[:, ::-1][:, ::-1]):
+        np.testing.assert_allclose(compiled([array])[0], expected, rtol=1e-5)
+        assert address(array) == array.ctypes.data
+        for is_writeable in (False, True):
+            array.flags.writeable = is_writeable
+            flags = ctypes.c_int.from_address(id(array) + FLAGS).value
+            assert bool(flags & driver.WRITEABLE) == is_writeable
+            assert bool(flags & driver.CONTIGUOUS) == array.flags.c_contiguous
 
 
 @pytest.mark.usefixtures("apart")

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.host import host
@@ -77,26 +75,16 @@ def count(kernel: Any, extent: int, turns: int = 1, **options: Any) -> np.ndarra
     return array
 
 
-@given(st.integers(0, 1000), st.integers(1, 40), st.integers(1, 64))
-def test_parts_cover_the_range(extent: int, parts: int, step: int) -> None:
-    result = threads.split(extent, parts, step)
-    assert [i for begin, end in result for i in range(begin, end)] == list(range(extent))
-    lengths = [end - begin for begin, end in result]
-    assert all(begin % step == 0 for begin, end in result if begin < end)
-    assert max(lengths) - min(lengths[:-1], default=0) <= step or parts == 1
-
-
 @pytest.mark.parametrize("number", [1, 2, 3, 8])
 def test_every_element_is_done_once(kernel: Any, number: int) -> None:
     threads.set_num_threads(number)
     assert threads.get_num_threads() == number
     for extent in (0, 1, 2, 63, 64, 1000, 100_003):
-        for step in (1, 16, 1000):
-            for cost in (0, 2, 3, 1000):
-                assert (count(kernel, extent, cost=cost, step=step) == 1).all()
+        for cost in (0, 2, 3, 1000):
+            assert (count(kernel, extent, cost=cost) == 1).all()
 
 
-def test_native_parts_are_those_of_split() -> None:
+def test_parts_follow_each_other_and_only_the_last_is_shorter() -> None:
     # A kernel that writes down its part: at the part's beginning, its end.
     text = """
     define void @note(ptr %buffers, i64 %begin, i64 %stop) {
@@ -108,12 +96,18 @@ def test_native_parts_are_those_of_split() -> None:
     """
     note = machine.load(machine.compile_ir(text, host()), "note").function("note")
     threads.set_num_threads(2)
-    for extent, step, parts in ((100, 16, 3), (1000, 1, 8), (17, 16, 2), (64, 8, 8), (99, 7, 5)):
+    for extent, most in ((100, 7), (1000, 3), (17, 2), (64, 8), (99, 64), (5, 4)):
         array = np.zeros(extent + 1, np.int64)
         buffers = (ctypes.c_int64 * 1)(address(array))
-        while not threads.workers().run(note.address, ctypes.addressof(buffers), extent, step, parts, True):
+        while not threads.workers().run(note.address, ctypes.addressof(buffers), extent, most, True):
             pass
-        assert [(int(i), int(array[i])) for i in np.flatnonzero(array)] == threads.split(extent, parts, step)
+        begins = np.flatnonzero(array)
+        lengths = array[begins] - begins
+        assert list(begins) == [0, *array[begins[:-1]]]
+        assert array[begins[-1]] == extent
+        assert len(begins) <= most
+        assert (lengths[:-1] == lengths[0]).all()
+        assert lengths[-1] <= lengths[0]
 
 
 # Counts who has begun, and waits for two; at the part's beginning it writes how many have come, at last.
@@ -150,7 +144,7 @@ def test_a_worker_that_waited_for_the_interpreter_takes_part() -> None:
     try:
         for pause in (0, 1e-5, 1e-4, 1e-3) * 5:
             array[:] = 0
-            assert threads.workers().run(meet.address, ctypes.addressof(buffers), 2, 1, 2, True)
+            assert threads.workers().run(meet.address, ctypes.addressof(buffers), 2, 2, True)
             assert (array == 2).all(), f"one thread did both parts, {pause} seconds after the job before"
             until = time.perf_counter() + pause  # until then it looked out for a job, and then wanted to sleep
             while time.perf_counter() < until:
@@ -163,13 +157,12 @@ def test_a_worker_does_not_wait_for_ever_for_a_job_that_was_interrupted() -> Non
     """The job is announced when the worker has given up looking out, and never posted: it looks once more."""
     workers, looked = threads.Workers(2), []
 
-    def serve(board: Any, job: int, patience: int) -> int:
-        looked.append(job)
-        workers._job = 1
+    def serve(board: Any, patience: int) -> None:
+        looked.append(board)
+        workers._jobs = 1
         workers._stopped = len(looked) == 3  # when it is woken
-        return job
 
-    workers._board = workers._patience = 0
+    workers._board = 0
     worker = threading.Thread(target=workers._work, args=(serve,), daemon=True)
     worker.start()
     worker.join(timeout=0.2)
