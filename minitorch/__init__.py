@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 
 from . import autograd, backends, dtypes, errors, functional, primitives
-from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
-from .autograd.transforms import grad
+from .autograd import enable_grad, no_grad, set_grad_enabled
 from .backends import get_num_threads, set_num_threads
 from .dtypes import (
     DType,
@@ -86,6 +85,8 @@ _LATER = {
     "as_torch": "minitorch_torch",
     "autocast": "minitorch_amp",
     "data": f"{__name__}.data",
+    "func": f"{__name__}.func",
+    **dict.fromkeys(("grad", "hessian", "jacobian", "value_and_grad", "vjp"), f"{__name__}.func"),
     "freeze": "minitorch_inference.frozen",
     "get_autocast_dtype": "minitorch_amp",
     "is_autocast_enabled": "minitorch_amp",
@@ -107,10 +108,10 @@ __getattr__, __dir__ = _names_from(__name__, {**_LATER, **{name: f"{__name__}.{n
 
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DType", "DoubleTensor", "FloatTensor", "Frozen", "Graph", "HalfTensor",
-    "IntTensor", "Jitted", "LongTensor", "Operation", "Session", "ShortTensor", "Size", "Tensor", "accelerator",
-    "amp", "as_torch", "autocast", "autograd", "backends", "bfloat16", "bool", "compile", "cuda", "data", "debug",
-    "device", "distributed", "distributions", "double", "dtypes", "e", "enable_grad", "errors", "export", "float",
-    "float16", "float32", "float64", "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half",
+    "IntTensor", "Jitted", "LongTensor", "Operation", "Session", "ShortTensor", "Size", "Tensor", "accelerator", "amp",
+    "as_torch", "autocast", "autograd", "backends", "bfloat16", "bool", "compile", "cuda", "data", "debug", "device",
+    "distributed", "distributions", "double", "dtypes", "e", "enable_grad", "errors", "export", "float", "float16",
+    "float32", "float64", "freeze", "func", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half",
     "hessian", "inf", "inference_mode", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled",
     "is_grad_enabled", "jacobian", "jit", "lazy", "load", "load_frozen", "long", "machine", "nan", "nn", "no_grad",
     "optim", "passes", "pi", "placeholder", "primitives", "profile", "profiler", "quantization", "save",

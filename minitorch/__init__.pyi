@@ -46,6 +46,7 @@ from . import backends as backends
 from . import data as data
 from . import dtypes as dtypes
 from . import errors as errors
+from . import func as func
 from . import functional as functional
 from . import nn as nn
 from . import optim as optim
@@ -54,11 +55,6 @@ from . import primitives as primitives
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
-from .autograd.transforms import grad as grad
-from .autograd.transforms import hessian as hessian
-from .autograd.transforms import jacobian as jacobian
-from .autograd.transforms import value_and_grad as value_and_grad
-from .autograd.transforms import vjp as vjp
 from .backends import get_num_threads as get_num_threads
 from .backends import set_num_threads as set_num_threads
 from .dtypes import DType as DType
@@ -80,6 +76,11 @@ from .dtypes import int64 as long
 from .dtypes import promote_types as promote_types
 from .dtypes import uint8 as uint8
 from .dtypes import uint32 as uint32
+from .func.transforms import grad as grad
+from .func.transforms import hessian as hessian
+from .func.transforms import jacobian as jacobian
+from .func.transforms import value_and_grad as value_and_grad
+from .func.transforms import vjp as vjp
 from .functional.checkpoint import checkpoint as checkpoint
 from .functional.conversion import from_dlpack as from_dlpack
 from .functional.creation.data import as_tensor as as_tensor
@@ -848,6 +849,7 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "func",
     "functional",
     "gather",
     "ge",

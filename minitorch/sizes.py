@@ -39,7 +39,7 @@ from .polynomials import (
 BEYOND = 1 << 40  # elements; no length is larger, so comparisons with larger numbers are the same for all
 _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # The code that compares shapes which have to agree, and raises an error if they do not.
-_RULES = tuple(_ROOT + place for place in ("primitives", "interpreters", "graph/verify.py", "graph/rewrite.py"))
+_RULES = tuple(_ROOT + place for place in ("primitives", "interpreters", "graph/verify.py", "passes/rewrite.py"))
 N = TypeVar("N", int, float)
 
 _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {

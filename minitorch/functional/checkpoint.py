@@ -10,7 +10,6 @@ import numpy as np
 
 from .. import primitives as P
 from ..autograd import no_grad
-from ..autograd.recompute import Recomputation, recorded_since
 from ..dtypes import DType
 from ..interpreters import (
     Handle,
@@ -26,6 +25,7 @@ from ..ir import Primitive, Source, user_source
 from ..tensor import TapeEntry, Tensor, next_serial
 from ..tree import flatten, unflatten
 from .creation.generator import default_generator
+from .recompute import Recomputation, recorded_since
 
 
 def checkpoint(

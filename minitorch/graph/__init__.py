@@ -1,4 +1,4 @@
-"""The graph IR: `Graph`, its verifier, its text form and parser, its cost, evaluation, and rewriting by patterns."""
+"""The graph IR: `Graph`, its verifier, its text form and parser, its cost, and evaluation."""
 
 from .build import apply, input_node, literal, topological_order
 from .cost import Cost

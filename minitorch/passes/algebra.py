@@ -12,13 +12,13 @@ import math
 import numpy as np
 
 from ..dtypes import ALL, DType, bfloat16, bool_, float16, float32, float64
-from ..graph.patterns import Match, number, op, param, wildcard
-from ..graph.rewrite import Rule, Rules, floats, integers, signed
 from ..graph.values import is_splat
 from ..ir import Node, Spec
 from ..primitives import cast, mul
 from ..primitives.reductions import lowest
+from .patterns import Match, number, op, param, wildcard
 from .pipeline import table_pass
+from .rewrite import Rule, Rules, floats, integers, signed
 
 # Significant bits and the range of exponents (of a fraction in [0.5, 1)).
 _FLOATS = {float16: (11, -13, 16), bfloat16: (8, -125, 128), float32: (24, -125, 128), float64: (53, -1021, 1024)}

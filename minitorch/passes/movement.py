@@ -6,12 +6,12 @@ expansion to the same shape. Only places change, so every law holds for every va
 
 from __future__ import annotations
 
-from ..graph.patterns import Match, number, op, param, wildcard
-from ..graph.rewrite import Rule, Rules
 from ..graph.values import number_text
 from ..ir import Node
 from ..primitives import concatenate, flip, permute, reshape, slice_
+from .patterns import Match, number, op, param, wildcard
 from .pipeline import table_pass
+from .rewrite import Rule, Rules
 
 x = wildcard("x")
 n = number("n")

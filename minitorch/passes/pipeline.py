@@ -11,11 +11,11 @@ from typing import Any
 from ..drawable import Drawable
 from ..errors import GraphError
 from ..graph.graph import Graph
-from ..graph.rewrite import Rules, rewrite
 from ..graph.verify import verify
 from ..named import by_name
 from ..packages import is_own
 from ..tables import Table, Tabular
+from .rewrite import Rules, rewrite
 
 STAGES = "{:<24}{:<14}{:>11}  {}"  # a pass, the nodes before and after it, its time, and what changed
 

@@ -14,10 +14,10 @@ from typing import Any
 from ..dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
 from ..graph.build import input_node
 from ..graph.graph import Graph
-from ..graph.patterns import instantiate, op, wildcard
-from ..graph.rewrite import Rule
 from ..graph.values import Number
 from ..ir import Spec
+from .patterns import instantiate, op, wildcard
+from .rewrite import Rule
 
 
 @dataclass(frozen=True)

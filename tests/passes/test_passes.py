@@ -12,8 +12,6 @@ from minitorch import primitives as P
 from minitorch.dtypes import ALL, bool_, int64
 from minitorch.errors import DTypeError, GraphError
 from minitorch.graph import Graph, apply, input_node, literal
-from minitorch.graph.patterns import Operation, Param, SplatOf, Wildcard, instantiate
-from minitorch.graph.rewrite import Rules, rewrite
 from minitorch.ir import PRIMITIVES, Spec
 from minitorch.passes import (
     ALGEBRA,
@@ -29,6 +27,8 @@ from minitorch.passes import (
 )
 from minitorch.passes.algebra import EXACT
 from minitorch.passes.constant_folding import MOST_ELEMENTS
+from minitorch.passes.patterns import Operation, Param, SplatOf, Wildcard, instantiate
+from minitorch.passes.rewrite import Rules, rewrite
 from minitorch_onnx.tracing.positions import POSITIONS
 from tests.support.graphs import MOVEMENTS, arrays_for, evaluate_graph, graphs, same_bits, special_values
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from minitorch.backends import get
 from minitorch.graph import Graph
-from minitorch.graph.patterns import op, wildcard
-from minitorch.graph.rewrite import Rule, Rules, rewrite
 from minitorch.passes import DEFAULT, run_pipeline
+from minitorch.passes.patterns import op, wildcard
+from minitorch.passes.rewrite import Rule, Rules, rewrite
 
 from ..blanking import Blank, Case
 

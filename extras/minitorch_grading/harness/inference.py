@@ -16,7 +16,7 @@ from .limit import Limited
 from .needs import Needs
 from .plain import Array, described
 
-NEEDS = Needs(engine=("graph", "primitives.operators"), without=("graph.patterns", "graph.rewrite", "passes.lifting"))
+NEEDS = Needs(engine=("graph", "primitives.operators"), without=("passes.patterns", "passes.rewrite", "passes.lifting"))
 
 # What the notebook works with, too ----------------------------------------------------------------------------------
 

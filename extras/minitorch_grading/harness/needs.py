@@ -42,5 +42,5 @@ class Needs:
 EAGER = Needs(engine=("interpreters", "primitives", "tensor"))  # of tasks that work with numbers alone
 GRAPHS = Needs(
     engine=("graph",),
-    without=("graph.build.topological_order", "graph.cost", "graph.evaluation", "graph.patterns", "graph.rewrite"),
+    without=("graph.build.topological_order", "graph.cost", "graph.evaluation", "passes.patterns", "passes.rewrite"),
 )  # of tasks that work with graphs, and do what is withheld

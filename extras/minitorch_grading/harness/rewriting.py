@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch.graph import Graph
-from minitorch.graph.rewrite import Rules, rewrite
 from minitorch.passes.pipeline import Pass, run_pipeline
+from minitorch.passes.rewrite import Rules, rewrite
 
 from .driver import Driver, driver
 from .limit import Limited

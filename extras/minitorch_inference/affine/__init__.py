@@ -58,11 +58,11 @@ from dataclasses import dataclass
 
 from minitorch.graph.build import topological_order, with_inputs
 from minitorch.graph.graph import Graph
-from minitorch.graph.rewrite import rewrite
 from minitorch.ir import INPUT, Node
 from minitorch.passes.dead_code import remove_dead_code
 from minitorch.passes.movement import MOVEMENT
 from minitorch.passes.pipeline import Pass
+from minitorch.passes.rewrite import rewrite
 
 from .after import scaled_after
 from .before import scaled_before

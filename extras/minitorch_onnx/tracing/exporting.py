@@ -18,8 +18,6 @@ import numpy as np
 from minitorch.errors import GraphError, ShapeError, TranslationError
 from minitorch.functional.operands import from_array
 from minitorch.graph import Graph
-from minitorch.graph.patterns import Match, number, op, wildcard
-from minitorch.graph.rewrite import Rule, Rules, rewrite
 from minitorch.interpreters import Captured, current_handler, set_grad_enabled, set_handler
 from minitorch.ir import INPUT, Node, as_input_name, is_input_name
 from minitorch.modes.guards import surroundings
@@ -33,7 +31,9 @@ from minitorch.modes.ways_in.jit import Jitted
 from minitorch.nn import Module, Parameter
 from minitorch.passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from minitorch.passes.algebra import RECIPROCALS
+from minitorch.passes.patterns import Match, number, op, wildcard
 from minitorch.passes.pipeline import table_pass
+from minitorch.passes.rewrite import Rule, Rules, rewrite
 from minitorch.sizes import Guards, UndecidedError
 from minitorch.tensor import Tensor
 from minitorch.tree import Structure

@@ -6,9 +6,9 @@ import numpy as np
 
 from minitorch.graph import Graph, literal
 from minitorch.graph.build import with_inputs
-from minitorch.graph.patterns import op, wildcard
-from minitorch.graph.rewrite import Rule, Rules, integers
 from minitorch.graph.values import params_key
+from minitorch.passes.patterns import op, wildcard
+from minitorch.passes.rewrite import Rule, Rules, integers
 from minitorch.primitives import constant
 from tests.grading.wrong_solutions import right, wrong
 

@@ -10,15 +10,15 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..autograd.grad_mode import enable_grad
+from ..autograd.gradients import detach
+from ..autograd.gradients import grad as gradients_of
 from ..dtypes import int64
 from ..errors import AutogradError
 from ..interpreters import is_grad_enabled
 from ..primitives import concatenate, constant, reshape, scatter
 from ..tensor import Tensor
 from ..tree import Structure, flatten, unflatten
-from .grad_mode import enable_grad
-from .gradients import detach
-from .gradients import grad as gradients_of
 
 
 class _Depth(threading.local):

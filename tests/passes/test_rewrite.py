@@ -8,9 +8,9 @@ from minitorch import primitives as P
 from minitorch.dtypes import float32, int8
 from minitorch.errors import GraphError
 from minitorch.graph import Graph, apply, input_node
-from minitorch.graph.patterns import number, op, param, wildcard
-from minitorch.graph.rewrite import Rule, Rules, floats, integers, rewrite, signed
 from minitorch.ir import Source, Spec
+from minitorch.passes.patterns import number, op, param, wildcard
+from minitorch.passes.rewrite import Rule, Rules, floats, integers, rewrite, signed
 
 x, y, z = wildcard("x"), wildcard("y"), wildcard("z")
 n = number("n")

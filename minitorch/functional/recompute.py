@@ -12,11 +12,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 
+from ..autograd.tape import overwritten
 from ..errors import AutogradError
 from ..interpreters import set_grad_enabled, twin
 from ..ir import Primitive, Source
 from ..tensor import TapeEntry, Tensor, ghost
-from .tape import overwritten
 
 
 class Recomputation:

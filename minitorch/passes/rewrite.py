@@ -30,10 +30,10 @@ from collections.abc import Callable, Iterator
 
 from ..dtypes import PYTHON_NUMBERS
 from ..errors import GraphError
+from ..graph.build import with_inputs
+from ..graph.graph import Graph
 from ..ir import PRIMITIVES, Node, Primitive
 from ..sizes import UndecidedError
-from .build import with_inputs
-from .graph import Graph
 from .patterns import Bindings, Match, Operand, Operation, Pattern, Wildcard, as_pattern, instantiate, matches, orders
 
 Guard = Callable[[Match], bool]
@@ -53,7 +53,7 @@ class Rule:
         name: the law as text; by default, made from pattern and replacement.
 
     Example:
-        >>> from minitorch.graph.patterns import op, wildcard
+        >>> from minitorch.passes.patterns import op, wildcard
         >>> x = wildcard("x")
         >>> print(Rule(x * 1, x), "|", Rule(op.floor(op.floor(x)), op.floor(x)), "|", Rule(~~x, x))
         x * 1 -> x | floor(floor(x)) -> floor(x) | ~(~x) -> x
@@ -175,7 +175,7 @@ def rewrite(graph: Graph, rules: Rules, fired: Counter[str] | None = None) -> Gr
         GraphError: if the rules go round in circles, or one changes a shape or type (``MT601``).
 
     Example:
-        >>> from minitorch.graph.patterns import op, wildcard
+        >>> from minitorch.passes.patterns import op, wildcard
         >>> x = wildcard("x")
         >>> graph = Graph.parse("graph(a: f32[2]): %0 = mul(1.0, a) %1 = neg(%0) %2 = neg(%1) return %2")
         >>> print(rewrite(graph, Rules(Rule(x * 1, x), Rule(-(-x), x))))

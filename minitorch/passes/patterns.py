@@ -1,6 +1,6 @@
 """Pattern expressions, matched against nodes and instantiated as nodes.
 
-`minitorch.graph.rewrite` describes their notation, and uses them.
+`minitorch.passes.rewrite` describes their notation, and uses them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..dtypes import stored
+from ..graph.build import apply, literal
+from ..graph.text import value_text
+from ..graph.values import Number, is_splat, value_key
 from ..ir import PRIMITIVES, Node, Primitive, Source, Spec
-from .build import apply, literal
-from .text import value_text
-from .values import Number, is_splat, value_key
 
 # Patterns ---------------------------------------------------------------------------------------------------
 
