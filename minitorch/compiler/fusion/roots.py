@@ -41,6 +41,7 @@ OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
 REPEATED = "it is expensive and each element is read repeatedly"
 AGAIN = "stored: expensive recomputation"
+LOOKED_UP = "an index is computed from it, which was itself looked up by an index"
 LONG = "the expression is too long"
 SWITCHED_OFF = "recomputation is switched off"
 TILE_BY_TILE = "transient: larger than its operands, so it is recomputed tile by tile and never stored"
@@ -194,6 +195,7 @@ def find_roots(
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
     heavy: dict[Node, tuple[Node, ...]] = {}  # the expensive nodes that would be computed again
+    lookups: dict[Node, Node] = {}  # values computed from a gather's result, with the last before views and checks
     for node in graph.nodes:
         if node in transient:
             heavy[node], depth[node] = (), 0
@@ -204,6 +206,13 @@ def find_roots(
         for operand in (*(operand for operand, times in packings(node) if times > 1), *_repeated(node)):
             roots |= dict.fromkeys(heavy.get(operand, ()), REPEATED)
             heavy[operand] = ()
+        if node.primitive.name == "gather":
+            # Each lookup reads at several places, so a chain of them would grow exponentially.
+            roots |= dict.fromkeys((lookups.pop(each) for each in node.inputs[1:] if each in lookups), LOOKED_UP)
+        known = [lookups[operand] for operand in inside if operand in lookups and operand not in roots]
+        if known or node.primitive.name == "gather":
+            is_same = node.primitive.is_view or node.primitive.name == "check"
+            lookups[node] = known[0] if is_same and known else node
         again = tuple(dict.fromkeys(each for operand in inside for each in heavy[operand]))
         heavy[node] = (node,) if is_expensive(node) else again
         reason = wanted.get(node) or kept.get(node)

@@ -222,6 +222,20 @@ def test_what_is_put_together_again_and_again_is_stored_now_and_then():
     assert counts(model, matrix()).most_inputs <= 12
 
 
+@pytest.mark.parametrize("depth", [2, 8])
+def test_a_chain_of_lookups_grows_with_its_length(depth):
+    """Each lookup reads two places of the one before it: recomputed, a chain of 8 would be 2 ** 8 lookups."""
+
+    def model(x, at):
+        for _ in range(depth):
+            found = x.gather(1, at)
+            at = mt.where(found[:, 1:] < found[:, :-1], at[:, 1:], at[:, :-1])
+        return at
+
+    kernels = mt.jit(model).ledger(mt.randn(4, 10), mt.zeros(4, 10, dtype=mt.int64)).kernels
+    assert sum(len(kernel.source) for kernel in kernels) < 2000 * depth
+
+
 def test_it_is_stored_as_it_was_put_together_not_as_it_is_seen():
     """An expanded view of it is far larger."""
 
