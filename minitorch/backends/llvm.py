@@ -24,7 +24,7 @@ from ..compiler.kernels.ledger import ledger_of
 from ..compiler.kernels.placement import place
 from ..compiler.runtime.driver import driver
 from ..compiler.runtime.memory_pool import pool
-from ..compiler.runtime.program_steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram
+from ..compiler.runtime.program_steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram, out_of_range
 from ..compiler.scheduling.schedules.choice import Own
 from ..compiler.target import Target
 from ..graph import Graph
@@ -106,34 +106,35 @@ class Compiled:
         """The peak memory of a call in bytes: intermediate values, outputs, results of library calls."""
         return self.placement.peak_bytes
 
-    def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
+    def __call__(self, arrays: Sequence[Array], overwrite: bool = True, is_watched: bool = False) -> list[Array]:
         """Run the kernels.
 
         Args:
             arrays: the inputs.
             overwrite: whether outputs may be written into inputs; not if these share memory with other inputs.
+            is_watched: whether the watcher's span of this call has begun.
         """
         watcher = thread.eager.watcher
-        if watcher is not None:
+        if watcher is not None and not is_watched:
             if not watcher.times:
                 from ..compiler.runtime.isolated import by_machine, run_watched
 
                 return run_watched(self.ledger, arrays, by_machine, watcher)
             with watcher.span("call", self.graph.name):
-                return self._timed(arrays, overwrite, watcher)
+                return self(arrays, overwrite, is_watched=True)
         if self.placement.overwritten and not overwrite:
             return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
         everything = [*arrays, *written, self._call_memory.make_arena()]
         call = self._pack(self._program.address, *map(id, everything))
         memory: Memory = []
-        if self._kernels is None:
+        if self._kernels is None or watcher is not None:
             memory = self._call_memory.memory(everything)
-            trouble = self._step_by_step(call, memory, arrays)
+            trouble = self._step_by_step(call, memory, arrays, watcher)
         else:
             trouble = self._run(call)
             if trouble > 0:
-                raise self._refusal(arrays, self._kernels.out_of_range(trouble))
+                raise self._refusal(arrays, out_of_range(self._kernels.kernels[trouble - 1]))
         if trouble:  # an array is not contiguous, or one that will be written is read-only
             return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
         if self._as_written:
@@ -163,41 +164,28 @@ class Compiled:
                 self._cautious.allocate(self._call_memory.new)
         return self._cautious(arrays)
 
-    def _timed(self, arrays: Sequence[Array], overwrite: bool, watcher: Watcher) -> list[Array]:
-        """Run kernel by kernel, and tell the times and the memory of the call."""
-        if self.placement.overwritten and not overwrite:
-            return self._careful(arrays)
-        written = [make(shape, dtype) for make, shape, dtype in self._new]
-        everything = [*arrays, *written, self._call_memory.make_arena()]
-        for array in everything[len(arrays) :] if self.arena_bytes else written:
-            watcher.made(array)
-        memory = self._call_memory.memory(everything)
-        places = (ctypes.c_int64 * len(memory))()
-        if driver().look(self._pack(self._program.address, *map(id, everything)), places):
-            return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
-        for kernel, step, dead in self._program.one_by_one:
-            begin = perf_counter_ns()
-            step.run(memory, places)
-            watcher.ran(begin, "kernel", kernel)
-            if isinstance(step, Call):
-                watcher.made(memory[step.place])
-            for freed in dead:
-                memory[freed] = None
-        return [output.of(memory) for output in self._outputs]
-
-    def _step_by_step(self, call: bytes, memory: Memory, arrays: Sequence[Array]) -> int:
-        """Run the steps. Nonzero, and nothing is run, if an array is not as native code needs it."""
+    def _step_by_step(self, call: bytes, memory: Memory, arrays: Sequence[Array], watcher: Watcher | None) -> int:
+        """Run the steps; for a watcher kernel by kernel. Nonzero if an array is not as native code needs it."""
         places = (ctypes.c_int64 * len(memory))()
         trouble: int = driver().look(call, places)
-        if not trouble:
-            try:
-                for step, dead in self._program.steps:
-                    step.run(memory, places)
-                    for place in dead:
-                        memory[place] = None
-            except (IndexError, ValueError) as error:
-                raise self._refusal(arrays, error) from None
-        return trouble
+        if trouble:
+            return trouble
+        if watcher is not None:
+            for array in memory[len(arrays) + 1 : self._call_memory.arrays + bool(self.arena_bytes)]:
+                watcher.made(array)
+        try:
+            for step, dead in self._program.steps if watcher is None else self._program.one_by_one:
+                begin = perf_counter_ns()
+                step.run(memory, places)
+                if watcher is not None:
+                    watcher.ran(begin, "kernel", step.kernels[0])
+                    if isinstance(step, Call):
+                        watcher.made(memory[step.place])
+                for place in dead:
+                    memory[place] = None
+        except (IndexError, ValueError) as error:
+            raise self._refusal(arrays, error) from None
+        return 0
 
 
 class _Output:

@@ -23,21 +23,18 @@ from ..target import Target, architecture
 
 # --- text to machine code ---------------------------------------------------------------------------------------------
 
-# level -> (LLVM's pass pipeline, or None for no passes at all; effort of the code generator)
-LEVELS: dict[int, tuple[int | None, int]] = {0: (None, 1), 1: (1, 1), 2: (2, 2), 3: (3, 3)}
-
 # llvmlite's linker for Windows is the older one, which needs code that can be far from its operands. Everywhere
 # else code and constants are loaded as one piece, so constants can be operands.
 JIT_LINK = sys.platform != "win32"
 CODE_MODEL = {"reloc": "pic", "codemodel": "small"} if JIT_LINK else {"codemodel": "jitdefault"}
 
 
-def _target_machine(target: Target, effort: int) -> Any:
+def _target_machine(target: Target) -> Any:
     _initialize()
     if target.architecture != architecture(llvm.get_default_triple()):
         _initialize_all()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=effort, jit=not JIT_LINK, **CODE_MODEL
+        cpu=target.cpu, features=target.features, opt=1, jit=not JIT_LINK, **CODE_MODEL
     )
 
 
@@ -54,39 +51,34 @@ def _initialize_all() -> None:
 
 
 # Target machines are not for two threads at once, and cost 0.2 ms: each is borrowed for one compilation. Their key
-# is all that LLVM knows of the processor, and the code generator's effort.
-_machines: defaultdict[tuple[str, str, str, int], deque[Any]] = defaultdict(deque)
+# is all that LLVM knows of the processor.
+_machines: defaultdict[tuple[str, str, str], deque[Any]] = defaultdict(deque)
 
 
 @contextmanager
-def _borrow(target: Target, effort: int) -> Iterator[Any]:
-    idle = _machines[target.triple, target.cpu, target.features, effort]
+def _borrow(target: Target) -> Iterator[Any]:
+    idle = _machines[target.triple, target.cpu, target.features]
     try:
         machine = idle.pop()
     except IndexError:
-        machine = _target_machine(target, effort)
+        machine = _target_machine(target)
     yield machine
     idle.append(machine)  # one that raised is not used again
 
 
 @contextmanager
-def _module(text: str, target: Target, level: int) -> Iterator[tuple[Any, Any]]:
+def _module(text: str, target: Target) -> Iterator[tuple[Any, Any]]:
     """Provide the verified module and a target machine, in a new context, which ends with them.
 
-    LLVM's contexts never forget a type or a constant, so one that lives as long as the process would grow for ever.
+    The text is already the code that we want: LLVM's passes are not run, only its code generator. LLVM's contexts never
+    forget a type or a constant, so one that lives as long as the process would grow for ever.
     """
-    passes, effort = LEVELS[level]
     with (
-        _borrow(target, effort) as machine,
+        _borrow(target) as machine,
         llvm.create_context() as context,
         llvm.parse_assembly(text, context) as module,
     ):
-        module.verify()  # before anything else: a pass that meets an ill-typed call ends the process
-        if passes is not None:
-            options = llvm.create_pipeline_tuning_options(passes)
-            options.loop_vectorization = options.slp_vectorization = passes > 1
-            builder = llvm.create_pass_builder(machine, options)
-            builder.getModulePassManager().run(module, builder)
+        module.verify()  # before anything else: a code generator that meets an ill-typed call ends the process
         yield module, machine
 
 
@@ -103,18 +95,17 @@ def _code_generator() -> Callable[..., Any]:
     return function
 
 
-def compile_ir(text: str, target: Target, level: int = 0) -> bytes:
+def compile_ir(text: str, target: Target) -> bytes:
     """Compile a module to object code.
 
     Args:
         text: a module in LLVM's assembly language.
         target: the machine that the code is for.
-        level: a row of `LEVELS`: 0 for text that is already the code we want, up to 3 for LLVM's whole pipeline.
 
     Raises:
         RuntimeError: if the text does not parse or is not well-formed; the message is LLVM's.
     """
-    with _module(text, target, level) as (module, machine), llvm.ffi.OutputString() as error:
+    with _module(text, target) as (module, machine), llvm.ffi.OutputString() as error:
         buffer = _code_generator()(machine, module, 1, error)
         if not buffer:
             raise RuntimeError(str(error))
@@ -125,25 +116,19 @@ def compile_ir(text: str, target: Target, level: int = 0) -> bytes:
             library.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
-def compile_all(texts: Iterable[str], target: Target, threads: int, level: int = 0) -> list[bytes]:
+def compile_all(texts: Iterable[str], target: Target, threads: int) -> list[bytes]:
     """Return `compile_ir` of each text, on up to `threads` threads, while the next texts are being made."""
     coming = iter(texts)
     first = list(itertools.islice(coming, 2))
     if len(first) < 2 or threads < 2:
-        return [compile_ir(text, target, level) for text in (*first, *coming)]
+        return [compile_ir(text, target) for text in (*first, *coming)]
     with ThreadPoolExecutor(threads, "minitorch-compile") as executor:
-        return list(executor.map(lambda text: compile_ir(text, target, level), itertools.chain(first, coming)))
+        return list(executor.map(lambda text: compile_ir(text, target), itertools.chain(first, coming)))
 
 
-def optimised(text: str, target: Target, level: int = 0) -> str:
-    """Return the module after LLVM's passes of that level."""
-    with _module(text, target, level) as (module, _):
-        return str(module)
-
-
-def assembly(text: str, target: Target, level: int = 0) -> str:
+def assembly(text: str, target: Target) -> str:
     """Return a module in the target's assembly language, as a listing to read."""
-    with _module(text, target, level) as (module, machine):
+    with _module(text, target) as (module, machine):
         return str(machine.emit_assembly(module))
 
 

@@ -36,11 +36,6 @@ LIMIT = 256 << 20  # bytes on disk; raising it keeps more kernels
 LOOKS = 1  # of 256 keys: how many have a process look through the folder; fewer exceed the limit by more, seldom by 1%
 STALE = 3600  # seconds after which a temporary file is taken for abandoned
 
-# Flags for opening an entry: no link is followed, and a pipe or a device is not waited for.
-OPEN = os.O_RDONLY
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):  # each where the system has it
-    OPEN |= getattr(os, _flag, 0)
-
 OWNED = hasattr(os, "geteuid")  # elsewhere the user's folders are protected by other means
 
 
@@ -54,21 +49,13 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or fallback) / "minitorch"
 
 
-def key(text: str, level: int = 0) -> bytes:
+def key(text: str) -> bytes:
     """Return a digest of all that the machine code for `text` depends on."""
     from ... import __version__
 
     target = host()
-    parts = (
-        MAGIC,
-        __version__,
-        llvmlite.__version__,
-        target.triple,
-        target.cpu,
-        target.features,
-        machine.CODE_MODEL,
-        level,
-    )
+    versions = MAGIC, __version__, llvmlite.__version__
+    parts = (*versions, target.triple, target.cpu, target.features, machine.CODE_MODEL)
     return hashlib.sha256(f"{parts}\n{text}".encode()).digest()
 
 
@@ -90,16 +77,13 @@ class DiskCache:
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self.folder, self.limit = folder, limit
-        self.counts = dict.fromkeys(("hits", "misses", "stored", "damaged", "evicted", "errors"), 0)
         self._lock = threading.Lock()
         self._usable: bool | None = None  # not known yet
         self._bytes: int | None = None  # on disk, as far as this process knows
 
     def get(self, key: bytes) -> bytes | None:
         """Return the code under that key, or None unless it is exactly as it was written."""
-        content = self._read(key) if self._ready(create=False) else None
-        self._count("misses" if content is None else "hits")
-        return content
+        return self._read(key) if self._ready(create=False) else None
 
     def put(self, key: bytes, code: bytes) -> None:
         """Keep code under that key; errors are ignored."""
@@ -113,12 +97,10 @@ class DiskCache:
                 file.write(header + code)
             os.replace(temporary, self._path(key))  # atomic: a reader sees the whole file or no file
         except OSError:
-            self._count("errors")
             if temporary is not None:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
             return
-        self._count("stored")
         if self._bytes is not None or key[0] < LOOKS:
             self._make_room(_on_disk(HEADER.size + len(code)))
 
@@ -130,13 +112,13 @@ class DiskCache:
             self._bytes = None
         return removed
 
-    def statistics(self) -> dict[str, int]:
-        """Return counts of this process's accesses, and the number of ``entries`` and ``bytes`` in the cache."""
-        sizes = []
+    def sizes(self) -> list[int]:
+        """Return the bytes of each entry."""
+        found = []
         for file in self._files() if self._ready(create=False) else ():
             with contextlib.suppress(OSError):  # another process has removed it
-                sizes.append(file.stat(follow_symlinks=False).st_size)
-        return {**self.counts, "entries": len(sizes), "bytes": sum(sizes)}
+                found.append(file.stat(follow_symlinks=False).st_size)
+        return found
 
     # --- the folder ---
 
@@ -150,7 +132,6 @@ class DiskCache:
                     complaint = _not_private(os.stat(self.folder))
                 except OSError:
                     if create:
-                        self.counts["errors"] += 1
                         self._usable = False
                     return False
                 self._usable = not complaint
@@ -170,10 +151,6 @@ class DiskCache:
         with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
             yield from (entry for entry in entries if NAME.fullmatch(entry.name))
 
-    def _count(self, what: str) -> None:
-        with self._lock:
-            self.counts[what] += 1
-
     def _remove(self, path: str) -> bool:
         try:
             os.unlink(path)
@@ -185,23 +162,14 @@ class DiskCache:
 
     def _read(self, key: bytes) -> bytes | None:
         path = self._path(key)
-        content = b""
         try:
-            descriptor = os.open(path, OPEN)
-            try:
-                status = os.fstat(descriptor)
-                if stat.S_ISREG(status.st_mode) and not _not_private(status):
-                    with os.fdopen(descriptor, "rb", closefd=False) as file:
-                        content = file.read()
-            finally:
-                os.close(descriptor)
+            content = path.read_bytes()
         except FileNotFoundError:
             return None
         except OSError:
-            pass
+            content = b""
         code = content[HEADER.size :]
         if content[: HEADER.size] != HEADER.pack(MAGIC, key, len(code), hashlib.sha256(code).digest()):
-            self._count("damaged")
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # "used now", for `_make_room`
@@ -226,7 +194,7 @@ class DiskCache:
                 for _, size, path in sorted(found):
                     if total <= self.limit * 3 // 4:
                         break
-                    self.counts["evicted"] += self._remove(path)
+                    self._remove(path)
                     total -= size
             self._bytes = total
 
@@ -257,49 +225,32 @@ def disk() -> DiskCache:
     return _disk(default_folder())
 
 
-def objects(texts: Iterable[str], level: int = 0) -> list[bytes]:
-    """Return object code for each text: from the disk, or compiled in parallel, each text once, and stored."""
-    keys: list[bytes] = []
-    known: dict[bytes, bytes | None] = {}
-
-    def missing() -> Iterator[str]:
-        for text in texts:
-            keys.append(digest := key(text, level))
-            if digest not in known:
-                known[digest] = disk().get(digest)
-                if known[digest] is None:
-                    yield text
-
-    made = machine.compile_all(missing(), host(), host().cores, level)
-    for digest, code in zip([digest for digest, code in known.items() if code is None], made, strict=True):
-        known[digest] = code
-        disk().put(digest, code)
-    return [known[digest] or b"" for digest in keys]
-
-
 _loaded: WeakValueDictionary[tuple[bytes, tuple[str, ...]], machine.Library] = WeakValueDictionary()
 
 
-def libraries(texts: Iterable[str], *names: str, level: int = 0) -> list[machine.Library]:
+def libraries(texts: Iterable[str], *names: str) -> list[machine.Library]:
     """Return the functions `names` of each text, compiled only if neither this process nor the disk has them.
 
     Equal texts share one library, for as long as it is referenced. Texts that are still being made are compiled one by
     one as they come.
     """
-    keys: list[tuple[bytes, tuple[str, ...]]] = []
-    found: dict[tuple[bytes, tuple[str, ...]], machine.Library | None] = {}
+    keys: list[bytes] = []
+    found: dict[bytes, machine.Library | None] = {}
 
     def missing() -> Iterator[str]:
         for text in texts:
-            keys.append(digest := (key(text, level), names))
+            keys.append(digest := key(text))
             if digest not in found:
-                found[digest] = _loaded.get(digest)
+                found[digest] = _loaded.get((digest, names))
+                if found[digest] is None and (code := disk().get(digest)) is not None:
+                    found[digest] = _loaded.setdefault((digest, names), machine.load(code, *names))
                 if found[digest] is None:
                     yield text
 
-    codes = objects(missing(), level)
+    codes = machine.compile_all(missing(), host(), host().cores)
     for digest, code in zip([digest for digest, library in found.items() if library is None], codes, strict=True):
-        found[digest] = _loaded.setdefault(digest, machine.load(code, *names))
+        disk().put(digest, code)
+        found[digest] = _loaded.setdefault((digest, names), machine.load(code, *names))
     return [library for digest in keys if (library := found[digest]) is not None]
 
 
@@ -312,8 +263,8 @@ def forget() -> None:
 
 
 def _info() -> str:
-    found = disk().statistics()
-    return f"{disk().folder}: {found['entries']} entries, {found['bytes']:,} bytes of at most {disk().limit:,}"
+    sizes = disk().sizes()
+    return f"{disk().folder}: {len(sizes)} entries, {sum(sizes):,} bytes of at most {disk().limit:,}"
 
 
 ACTIONS: dict[str, Callable[[], str]] = {

@@ -23,7 +23,6 @@ from ..kernels.ledger import Ledger
 from ..kernels.steps import Call
 from ..loop_ir.source import compiled
 from . import cache, threads
-from .driver import driver
 from .filling import Filled
 from .memory_pool import Guards, address, pool
 from .program_steps import GRAIN, out_of_range
@@ -47,21 +46,32 @@ def by_machine(kernel: Kernel, known: Known) -> None:
     guards = Guards()
     if not _prepare(kernel, known, guards):
         return
-    assert kernel.loops is not None
-    if not kernel.units:
-        return
-    (library,) = cache.libraries([kernel.llvm], "kernel")
-    moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
-    places = [address(known[node]) + offset for node, offset in moved]
-    filled = Filled(kernel, places)
-    places += filled.addresses
-    where = [number for place in places for number in (0, place)]
-    words = [library.address("kernel"), kernel.units, len(places), *where]
-    record = (ctypes.c_int64 * len(words))(*words)
-    if driver().kernels(ctypes.addressof(record), 1, (ctypes.c_int64 * 1)()):
-        raise out_of_range(kernel)
+    if kernel.units:
+        native = _Native(kernel, known)
+        native.function(ctypes.addressof(native.table), 0, kernel.units)
+        native.check()
     if guards.broken():
         raise OutOfBoundsError(f"{kernel.name} writes outside of its arrays")
+
+
+class _Native:
+    """A kernel's machine code, and the table of addresses that it is called with."""
+
+    def __init__(self, kernel: Kernel, known: Known) -> None:
+        self.kernel, self.known = kernel, known
+        (library,) = cache.libraries([kernel.llvm], "kernel")
+        self.function = library.function("kernel")
+        self.notes = (ctypes.c_int64 * 2)()  # whether an index was out of range; the number of units done
+        moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
+        where = [address(known[node]) + offset for node, offset in moved]
+        self.filled = Filled(kernel, where)
+        where += [*self.filled.addresses, ctypes.addressof(self.notes), ctypes.addressof(self.notes) + 8]
+        self.table = (ctypes.c_int64 * len(where))(*where)
+
+    def check(self) -> None:
+        """Raise IndexError if an index was out of range."""
+        if self.notes[0]:
+            raise out_of_range(self.kernel)
 
 
 def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
@@ -74,33 +84,24 @@ def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
     Returns:
         A function that runs the kernel and returns the arrays that it writes, the same ones every time.
     """
-    (library,) = cache.libraries([kernel.llvm], "kernel")
-    function, extent = library.function("kernel"), kernel.units
     given = iter(inputs)
     known: dict[Any, Array] = {
         node: np.ascontiguousarray(node.params["value"].array) if node.primitive.name == "constant" else next(given)
         for node in kernel.reads
     }
     known |= {node: pool.array(node.shape, node.dtype.numpy) for node in kernel.made}
-    notes = (ctypes.c_int64 * 2)()  # whether an index was out of range; the number of units done
-    moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
-    where = [address(known[node]) + offset for node, offset in moved]
-    filled = Filled(kernel, where)
-    where += filled.addresses
-    table = (ctypes.c_int64 * (len(where) + 2))(*where, ctypes.addressof(notes), ctypes.addressof(notes) + 8)
-    cost = float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
+    native = _Native(kernel, known)
+    table, cost = ctypes.addressof(native.table), float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
 
     def call() -> list[Array]:
-        assert filled is not None  # alive as long as the call
-        notes[0] = notes[1] = 0
+        native.notes[:] = [0, 0]
         watcher = current_watcher()
         begin = perf_counter_ns()
-        if extent:
-            threads.run(function, ctypes.addressof(table), extent, cost=cost, grain=GRAIN)
+        if kernel.units:
+            threads.run(native.function, table, kernel.units, cost=cost, grain=GRAIN)
         if watcher is not None:
             watcher.ran(begin, "kernel", kernel)
-        if notes[0]:
-            raise out_of_range(kernel)
+        native.check()
         return [known[node] for node in kernel.writes]
 
     return call

@@ -7,7 +7,7 @@ code: inputs, outputs, the arena, and the results of library calls.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
@@ -115,55 +115,53 @@ class Access:
 
 
 class KernelRun:
-    """A run of machine-code kernels, one after another on the caller's thread: one native call."""
+    """A run of machine-code kernels, one after another on the caller's thread: one native call.
 
-    def __init__(self, kernels: Sequence[tuple[Kernel, int]]) -> None:
-        self.kernels = [kernel for kernel, _ in kernels]
-        self._each = kernels
-        self.records = kernels[0][1] if kernels else 0
+    Args:
+        kernels: in order.
+        records: where the driver finds each of them.
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], records: Sequence[int], call_memory: CallMemory | None = None
+    ) -> None:
+        self.kernels, self.records = kernels, records
         self.is_quick = sum(map(_cost, self.kernels)) <= QUICK
 
     def run(self, memory: Memory, places: Any) -> None:
         """Call them."""
-        trouble = driver().kernels(self.records, len(self.kernels), places)
+        trouble = driver().kernels(self.records[0], len(self.kernels), places)
         if trouble:
-            raise self.out_of_range(trouble)
-
-    def one_by_one(self) -> Iterator[tuple[Kernel, KernelRun]]:
-        """Yield the kernels as single steps."""
-        for kernel, record in self._each:
-            yield kernel, KernelRun([(kernel, record)])
-
-    def out_of_range(self, number: int) -> IndexError:
-        """Return the error for one of the kernels, counted from 1."""
-        return out_of_range(self.kernels[number - 1])
+            raise out_of_range(self.kernels[trouble - 1])
 
 
 class Shared:
     """A kernel of machine code that is worth sharing among threads."""
 
-    def __init__(self, kernel: Kernel, record: int) -> None:
-        self.kernel, self.record = kernel, record
-        self.extent, self.cost = self.kernel.units, _cost(self.kernel)
+    def __init__(
+        self, kernels: Sequence[Kernel], records: Sequence[int], call_memory: CallMemory | None = None
+    ) -> None:
+        self.kernels, self.records = kernels, records
+        self.extent, self.cost = kernels[0].units, _cost(kernels[0])
         from . import threads
 
         self._run = threads.run
 
     def run(self, memory: Memory, places: Any) -> None:
         """Call it, on as many threads as pay."""
-        context = (ctypes.c_int64 * 4)(self.record, ctypes.addressof(places), 0, 0)
+        context = (ctypes.c_int64 * 4)(self.records[0], ctypes.addressof(places), 0, 0)
         self._run(driver().part, ctypes.addressof(context), self.extent, cost=self.cost, grain=GRAIN)
         if context[2]:
-            raise out_of_range(self.kernel)
+            raise out_of_range(self.kernels[0])
 
 
 class Call:
     """A node that NumPy runs; its operands may be views of stored values."""
 
-    def __init__(self, kernel: Kernel, call_memory: CallMemory) -> None:
-        self.kernel = kernel
-        (self.node,) = kernel.nodes
-        self.operands = [Access(call_memory, operand, kernel.reads) for operand in self.node.inputs]
+    def __init__(self, kernels: Sequence[Kernel], records: Sequence[int], call_memory: CallMemory) -> None:
+        self.kernels = kernels
+        (self.node,) = kernels[0].nodes
+        self.operands = [Access(call_memory, operand, kernels[0].reads) for operand in self.node.inputs]
         self.place, _ = call_memory.where(self.node)
 
     def run(self, memory: Memory, places: Any) -> None:
@@ -231,28 +229,25 @@ class NativeProgram:
         for kind, group in groupby(range(len(kernels)), key=lambda number: _kind(kernels[number])):
             numbers = list(group)
             for run in [numbers] if kind is KernelRun else [[number] for number in numbers]:
-                records = [(kernels[number], self.address + 8 * starts[number]) for number in run]
-                step: Step
-                if kind is Call:
-                    step = Call(records[0][0], call_memory)
-                else:
-                    step = KernelRun(records) if kind is KernelRun else Shared(*records[0])
+                records = [self.address + 8 * starts[number] for number in run]
+                step = kind([kernels[number] for number in run], records, call_memory)
                 self.steps.append((step, [place for place, number in last.items() if number in run]))
 
     @cached_property
-    def one_by_one(self) -> list[tuple[Kernel, Step, list[int]]]:
-        """The steps, no two kernels in one; each with its kernel."""
-        found: list[tuple[Kernel, Step, list[int]]] = []
+    def one_by_one(self) -> list[tuple[Step, list[int]]]:
+        """The steps, no two kernels in one."""
+        found: list[tuple[Step, list[int]]] = []
         for step, dead in self.steps:
             if isinstance(step, KernelRun):
-                found += [(kernel, each, []) for kernel, each in step.one_by_one()]
-                found[-1][2].extend(dead)
+                pairs = zip(step.kernels, step.records, strict=True)
+                found += [(KernelRun([kernel], [record]), []) for kernel, record in pairs]
+                found[-1][1].extend(dead)
             else:
-                found.append((step.kernel, step, dead))
+                found.append((step, dead))
         return found
 
 
-def _kind(kernel: Kernel) -> type[KernelRun] | type[Shared] | type[Call]:
+def _kind(kernel: Kernel) -> type[Step]:
     if kernel.loops is None:
         return Call
     return Shared if _cost(kernel) >= 2 * GRAIN and kernel.units > 1 else KernelRun

@@ -47,9 +47,8 @@ exit:
 """
 
 
-@pytest.mark.parametrize("level", machine.LEVELS)
-def test_a_kernel_runs_on_its_part_of_the_buffers(level: int) -> None:
-    kernel = machine.load(machine.compile_ir(SQUARES, host(), level), "squares").function("squares")
+def test_a_kernel_runs_on_its_part_of_the_buffers() -> None:
+    kernel = machine.load(machine.compile_ir(SQUARES, host()), "squares").function("squares")
     x, y = (ctypes.c_float * 4)(1, 2, 3, 4), (ctypes.c_float * 4)()
     kernel((ctypes.c_void_p * 2)(ctypes.addressof(x), ctypes.addressof(y)), 1, 3)
     assert list(y) == [0, 4, 9, 0]
@@ -60,7 +59,7 @@ def test_a_kernel_runs_on_its_part_of_the_buffers(level: int) -> None:
     [
         ("define void @f( {", "expected type"),
         ("define void @f() { ret i64 0 }", "doesn't match"),
-        # Passes and the code generator end the process when they meet this one.
+        # The code generator ends the process when it meets this one.
         (
             "declare float @llvm.fma.f32(i32, float, float)\n"
             "define void @f() { %x = call float @llvm.fma.f32(i32 1, float 1.0, float 1.0) ret void }",
@@ -68,11 +67,10 @@ def test_a_kernel_runs_on_its_part_of_the_buffers(level: int) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("level", [0, 3])
-def test_text_that_is_not_well_formed_is_refused(text: str, message: str, level: int) -> None:
-    for function in (machine.compile_ir, machine.assembly, machine.optimised):
+def test_text_that_is_not_well_formed_is_refused(text: str, message: str) -> None:
+    for function in (machine.compile_ir, machine.assembly):
         with pytest.raises(RuntimeError, match=message):
-            function(text, host(), level)
+            function(text, host())
     assert machine.compile_ir(plus(1), host())  # and harms nobody
 
 
@@ -141,8 +139,6 @@ def test_compile_all_reports_the_first_mistake() -> None:
 
 def test_listings() -> None:
     assert "squares" in machine.assembly(SQUARES, host())
-    assert "x float>" in machine.optimised(SQUARES, host(), 3), "vectorised"
-    assert "x float>" not in machine.optimised(SQUARES, host(), 0)
 
 
 def test_the_host() -> None:
