@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..common import TYPES, newest_opset, package
 from . import functions, versions
 from .decoding import attributes
 from .decoding.external import Files
-from .decoding.limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse
+from .decoding.limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse, require
 from .decoding.tensors import array_of
 from .program import Declared, Program, Row, Step, places_of
 from .rows import ROWS
@@ -35,6 +36,7 @@ Scopes = tuple[set[str], ...]  # the names of the graph around a body, of the gr
 DOMAINS = ("", "ai.onnx")  # two names of one set of operators
 LEARNING = "ai.onnx.ml"  # of which scikit-learn's exporter needs a few
 KINDS = ("tensor_type", "sequence_type", "optional_type")
+TYPED = ("dtype", "output_dtype", "softmax_precision", "to")  # attributes that are numbers of element types
 
 
 class Builder:
@@ -81,9 +83,9 @@ class Builder:
 
     def _opset(self, imports: Any) -> int:
         """The version of the operators of ai.onnx."""
-        found = list({each.version for each in imports if each.domain in DOMAINS})
-        if len(found) > 1:
-            refuse(f"it names the versions {' and '.join(map(str, sorted(found)))} of the operators of ai.onnx")
+        found = sorted({each.version for each in imports if each.domain in DOMAINS})
+        text = "it names the versions {} of the operators of ai.onnx"
+        require(len(found) <= 1, text, " and ".join(map(str, found)))
         if found and not 1 <= found[0] <= newest_opset():
             refuse(
                 f"its operators are of version {found[0]}, and the package onnx knows those up to {newest_opset()}",
@@ -93,42 +95,33 @@ class Builder:
 
     def _graph(self, graph: Any, opset: int, outer: Scopes, given: Mapping[str, Any], depth: int) -> Program:
         """A graph or a body; `outer` are the names around it, `given` the attributes of the function around it."""
-        if depth > MOST_BODIES:
-            refuse(f"bodies and functions are nested more than {MOST_BODIES} deep")
+        require(depth <= MOST_BODIES, "bodies and functions are nested more than {} deep", MOST_BODIES)
         own: set[str] = set()
         arrays: dict[str, Any] = {}
         if graph.sparse_initializer:
             self.missing["sparse initializers"] += len(graph.sparse_initializer)
         for tensor in graph.initializer:
-            self._define(tensor.name, own, outer)
+            _define(tensor.name, own, outer)
             arrays[tensor.name] = self._array(tensor)
-        inputs = []
-        for each in graph.input:
-            if each.name in arrays:
-                continue  # an initializer may be listed among the inputs, whose default it is
-            self._define(each.name, own, outer)
-            inputs.append(self._declared(each))
+        # An initializer may be listed among the inputs, whose default it is.
+        inputs = [each for each in graph.input if each.name not in arrays]
+        for each in inputs:
+            _define(each.name, own, outer)
+        declared = tuple([self._declared(each) for each in inputs])
         steps = self._steps(graph.node, opset, own, outer, given, depth)
         outputs = tuple([each.name for each in graph.output])
-        for name in outputs:
-            if not _is_in(name, own, *outer):
-                refuse(f"the result {name!r} of {graph.name or 'the graph'} is made by no node")
-        constants = {name: array for name, array in arrays.items() if array is not None}
-        return Program(graph.name or "the graph", tuple(inputs), outputs, constants, (), _freed(steps, outputs, own))
-
-    def _define(self, name: str, own: set[str], outer: Scopes) -> None:
-        if not name:
-            refuse("an input or an initializer has no name")
-        if _is_in(name, own, *outer):
-            refuse(f"the name {name!r} is given twice")
-        own.add(name)
+        name = graph.name or "the graph"
+        for each in outputs:
+            require(_is_in(each, own, *outer), "the result {!r} of {} is made by no node", each, name)
+        constants = {each: array for each, array in arrays.items() if array is not None}
+        return Program(name, declared, outputs, constants, (), _freed(steps, outputs, own))
 
     def _steps(
         self, nodes: Any, opset: int, own: set[str], outer: Scopes, given: Mapping[str, Any], depth: int
     ) -> list[Step]:
         self.nodes += len(nodes)
-        if self.nodes > MOST_NODES:
-            refuse(f"it has more than {MOST_NODES} nodes, those of functions counted at each call")
+        text = "it has more than {} nodes, those of functions counted at each call"
+        require(self.nodes <= MOST_NODES, text, MOST_NODES)
         steps = []
         for place, node in enumerate(nodes):
             for name in node.input:
@@ -141,51 +134,51 @@ class Builder:
             found = self._step(node, opset, (own, *outer), given, depth)
             for name in (*node.output, *(step.outputs[0] for step in found[:-1])):
                 if name:
-                    self._define(name, own, outer)
+                    _define(name, own, outer)
             steps += found
         return steps
 
     def _step(self, node: Any, opset: int, around: Scopes, given: Mapping[str, Any], depth: int) -> list[Step]:
         """A node, behind constants that once were attributes; nothing if it has no translation."""
-        name = node.name or next((each for each in node.output if each), "") or node.op_type
+        name = node.name or next(filter(None, node.output), "") or node.op_type
         place = f"the node {name!r} ({node.op_type})"
-        if len({each for each in node.output if each}) < sum(1 for each in node.output if each):
-            refuse(f"{place} gives two results one name")
+        outputs = list(filter(None, node.output))
+        require(len(set(outputs)) == len(outputs), "{} gives two results one name", place)
+        found = [_referred(place, each, given) for each in node.attribute]
+        proto = [each for each in found if each is not None]
         function = self.functions.get((node.domain, node.op_type, node.overload)) or functions.function_of(node)
+        schema = None if function else self._schema(node, opset)
+        row = _row(node)
+        if schema is not None and row is None:  # an operator that ONNX defines as a function of others
+            function = _function_of(schema, opset)
         if function is not None:
-            return [self._called(node, name, function, given, depth)]
-        schema = self._schema(node, opset)
-        if schema is None:
+            bound = {each.name: each for each in (*function.attribute_proto, *proto)}
+            return [self._called(node, name, function, bound, depth)]
+        if schema is None or row is None:
             return []
-        proto = [_referred(place, each, given) for each in node.attribute]
         bodies: dict[str, Program] = {}
 
         def value(where: str, attribute: Any) -> Any:
             if attribute.type == attributes.GRAPH:
                 bodies[attribute.name] = self._graph(attribute.g, opset, around, given, depth + 1)
                 return None
-            found = attributes.value_of(where, attribute)
-            return self._array(found) if attribute.type == attributes.TENSOR else found
+            if attribute.name in TYPED and attribute.type == attributes.INT:
+                return self._dtype(attribute.i, last.attributes[attribute.name].required)
+            read = attributes.value_of(where, attribute)
+            return self._array(read) if attribute.type == attributes.TENSOR else read
 
         last = versions.newest(schema)
-        found = attributes.checked(place, [each for each in proto if each is not None], schema, last, value)
+        options = attributes.checked(place, proto, schema, last, value)
         if node.domain != functions.MICROSOFT:
             attributes.check_counts(place, node, schema)
-        row = _row(node)
-        for each in row.types if row else ():  # 0 stands for none, where that is allowed
-            number = found.get(each)
-            if (number or (number is not None and last.attributes[each].required)) and number not in TYPES:
-                self._no_type(number)
-        if row is None:
-            return [self._composed(node, name, schema, opset, found, depth)]
         inputs, steps = list(node.input), []
-        for each, (at, array) in versions.moved(schema, found).items():
+        for each, (at, array) in versions.moved(schema, options).items():
             text = f"{each} of {next(filter(None, node.output), name)}"  # whose name is there once
             inputs += [""] * (at + 1 - len(inputs))
             inputs[at] = text
             steps.append(Step(text, "Constant", 1, ROWS["Constant"], (), (text,), {"value": array}))
-        version, outputs = schema.since_version, tuple(node.output)
-        return [*steps, Step(name, node.op_type, version, row, tuple(inputs), outputs, found, bodies)]
+        version = schema.since_version
+        return [*steps, Step(name, node.op_type, version, row, tuple(inputs), tuple(node.output), options, bodies)]
 
     def _schema(self, node: Any, opset: int) -> Any:
         """The schema of a node's operator; None, and a line for the user, if that has no translation."""
@@ -207,68 +200,45 @@ class Builder:
         self.missing[f"{domain}{node.op_type} of opset {opset}"] += 1
         return None
 
-    def _called(self, node: Any, name: str, function: Any, given: Mapping[str, Any], depth: int) -> Step:
-        """A call of one of the model's own functions: a program of its own for each call, with its attributes."""
+    def _called(self, node: Any, name: str, function: Any, bound: Mapping[str, Any], depth: int) -> Step:
+        """A call of a function: a program of its own for each, with its attributes, its own names, and no others."""
         place = f"the node {name!r} ({node.op_type})"
-        bound = {each.name: each for each in function.attribute_proto}
-        for each in node.attribute:
-            found = _referred(place, each, given)
-            if found is not None:
-                bound[each.name] = found
-        return self._function(node, name, function, bound, self._opset(function.opset_import), depth)
-
-    def _composed(self, node: Any, name: str, schema: Any, opset: int, found: Mapping[str, Any], depth: int) -> Step:
-        """An operator that ONNX defines as a function of others."""
-        onnx = package()
-        versions = [each for each in schema.function_opset_versions if each <= opset]
-        function = onnx.FunctionProto()
-        function.ParseFromString(schema.get_function_with_opset_version(max(versions, default=schema.since_version)))
-        bound = {
-            each: onnx.helper.make_attribute(each, value, attr_type=int(schema.attributes[each].type.value))
-            for each, value in found.items()
-            if value is not None and each in schema.attributes
-        }
-        return self._function(node, name, function, bound, self._opset(function.opset_import), depth)
-
-    def _function(self, node: Any, name: str, function: Any, bound: Mapping[str, Any], opset: int, depth: int) -> Step:
-        """A node that runs a function: its own names, and no others."""
-        place = f"the node {name!r} ({node.op_type})"
-        if depth >= MOST_BODIES:
-            refuse(f"bodies and functions are nested more than {MOST_BODIES} deep")
-        if len(node.input) > len(function.input) or len(node.output) > len(function.output):
-            refuse(f"{place} has more inputs or outputs than the function")
-        present = [at < len(node.input) and bool(node.input[at]) for at in range(len(function.input))]
-        absent = {each for each, there in zip(function.input, present, strict=True) if not there}
+        require(depth < MOST_BODIES, "bodies and functions are nested more than {} deep", MOST_BODIES)
+        fits = len(node.input) <= len(function.input) and len(node.output) <= len(function.output)
+        require(fits, "{} has more inputs or outputs than the function", place)
+        absent = {each for each, name in zip_longest(function.input, node.input) if not name}
         own: set[str] = set()
         for each in function.input:
-            self._define(each, own, ())
+            _define(each, own, ())
+        opset = self._opset(function.opset_import)
         steps = self._steps(functions.present(function, absent), opset, own, (), bound, depth + 1)
-        for each in function.output:
-            if each not in own or each in absent:
-                refuse(f"the result {each!r} of the function {function.name!r} is made by no node")
-        inputs = tuple([Declared(each, None, None) for each in function.input if each not in absent])
         outputs = tuple(function.output)
+        for each in outputs:
+            made = each in own and each not in absent
+            require(made, "the result {!r} of the function {!r} is made by no node", each, function.name)
+        names = [each for each in function.input if each not in absent]
+        inputs = tuple([Declared(each, None, None) for each in names])
         program = Program(function.name, inputs, outputs, {}, (), _freed(steps, outputs, own))
-        names = [each.name for each in inputs]
         known, untrained = (
             tuple([at for at, each in enumerate(names) if each in found]) for found in places_of(program, names)
         )
-        given = tuple([each for each in node.input if each])
         row = Row(partial(_run, program), known, untrained, control=True)
-        return Step(name, node.op_type, 0, row, given, tuple(node.output))
+        return Step(name, node.op_type, 0, row, tuple(filter(None, node.input)), tuple(node.output))
 
     def _array(self, tensor: Any) -> Array | None:
         """The array of a tensor; None, and a line for the user, if there is no such element type."""
-        if tensor.data_type not in TYPES:
-            self._no_type(tensor.data_type)
+        if self._dtype(tensor.data_type) is None:
             return None
         found = array_of(tensor, self.files)
         found.flags.writeable = False
         return found
 
-    def _no_type(self, number: int) -> None:
-        names = {value: name.lower() for name, value in package().TensorProto.DataType.items()}
-        self.missing[f"elements of type {names.get(number, number)}"] += 1
+    def _dtype(self, number: int, required: bool = True) -> DType | None:
+        """The element type of a number; None, and a line for the user, if there is none. 0 may stand for none."""
+        if number not in TYPES and (number or required):
+            names = {value: name.lower() for name, value in package().TensorProto.DataType.items()}
+            self.missing[f"elements of type {names.get(number, number)}"] += 1
+        return TYPES.get(number)
 
     def _declared(self, info: Any) -> Declared:
         """An input, with the type and the shape that the file declares."""
@@ -276,22 +246,35 @@ class Builder:
         while (field := kind.WhichOneof("value")) in KINDS[1:]:
             nesting.append(field.removesuffix("_type"))
             kind = getattr(kind, field).elem_type
-        if field != KINDS[0]:
-            if field is not None:
-                self.missing[f"values of {field}"] += 1
-            return Declared(info.name, None, None, tuple(nesting))
-        dtype: DType | None = None
-        if kind.tensor_type.elem_type in TYPES:
-            dtype = TYPES[kind.tensor_type.elem_type]
-        elif kind.tensor_type.elem_type:
-            self._no_type(kind.tensor_type.elem_type)
-        if not kind.tensor_type.HasField("shape"):
+        if field not in (KINDS[0], None):
+            self.missing[f"values of {field}"] += 1
+        tensor = kind.tensor_type
+        dtype = self._dtype(tensor.elem_type, False)
+        if not tensor.HasField("shape"):
             return Declared(info.name, dtype, None, tuple(nesting))
-        dims = kind.tensor_type.shape.dim
-        if len(dims) > MOST_DIMS:
-            refuse(f"the input {info.name!r} has {len(dims)} dimensions, more than {MOST_DIMS}")
-        shape = tuple([_length(each) for each in dims])
-        return Declared(info.name, dtype, shape, tuple(nesting))
+        dims = tensor.shape.dim
+        text = "the input {!r} has {} dimensions, more than {}"
+        require(len(dims) <= MOST_DIMS, text, info.name, len(dims), MOST_DIMS)
+        return Declared(info.name, dtype, tuple(map(_length, dims)), tuple(nesting))
+
+
+def _define(name: str, own: set[str], outer: Scopes) -> None:
+    """Give a name to a value of a graph."""
+    require(name, "an input or an initializer has no name")
+    require(not _is_in(name, own, *outer), "the name {!r} is given twice", name)
+    own.add(name)
+
+
+def _function_of(schema: Any, opset: int) -> Any:
+    """The function that ONNX defines an operator by, with the defaults of its attributes."""
+    function = package().FunctionProto()
+    versions = [each for each in schema.function_opset_versions if each <= opset]
+    function.ParseFromString(schema.get_function_with_opset_version(max(versions, default=schema.since_version)))
+    defaults = [each.default_value for each in schema.attributes.values()]
+    function.attribute_proto.extend(
+        [package().AttributeProto.FromString(each.SerializeToString()) for each in defaults if each.name]
+    )
+    return function
 
 
 def _row(node: Any) -> Row | None:
@@ -351,6 +334,6 @@ def _freed(steps: Sequence[Step], outputs: Sequence[str], own: set[str]) -> tupl
     return tuple([replace(step, frees=tuple(frees.get(at, ()))) for at, step in enumerate(steps)])
 
 
-def _run(program: Program, call: Call, *values: Value | None) -> list[Value]:
+def _run(program: Program, *values: Value | None, call: Call) -> list[Value]:
     """What a call of a function gives."""
     return run_program(program, [value for value in values if value is not None], {}, call.run)

@@ -15,137 +15,125 @@ from ..common import package
 MICROSOFT = "com.microsoft"
 OPSET = 21  # of the operators in the texts
 
-_ONE = """(X, x_scale, x_zero, y_scale, y_zero) => (Y) {
-    x = DequantizeLinear(X, x_scale, x_zero)
-    x1 = Identity(x)
-    y1 = NODE(x1)
-    y = Identity(y1)
-    Y = QuantizeLinear(y, y_scale, y_zero) }"""
-_TWO = """(A, a_scale, a_zero, B, b_scale, b_zero, y_scale, y_zero) => (Y) {
-    a = DequantizeLinear<axis = -2>(A, a_scale, a_zero)
-    b = DequantizeLinear<axis = -1>(B, b_scale, b_zero)
-    y = NODE(a, b)
-    Y = QuantizeLinear<axis = -2>(y, y_scale, y_zero) }"""
-_CONV = """<auto_pad: string = "NOTSET", group: int = 1, dilations, pads, strides>
-    (X, x_scale, x_zero, W, w_scale, w_zero, y_scale, y_zero, B) => (Y) {
-    x = DequantizeLinear(X, x_scale, x_zero)
-    x1 = Identity(x)
-    w = DequantizeLinear<axis = 0>(W, w_scale, w_zero)
-    b_scale = Mul(x_scale, w_scale)
-    b = DequantizeLinear<axis = 0>(B, b_scale)
-    y1 = Conv<auto_pad = @auto_pad, dilations = @dilations, group = @group, pads = @pads, strides = @strides>(x1, w, b)
-    y = Identity(y1)
-    Y = QuantizeLinear(y, y_scale, y_zero) }"""
-_GEMM = """<alpha: float = 1.0, transA: int = 0, transB: int = 0>
-    (A, a_scale, a_zero, B, b_scale, b_zero, C, y_scale, y_zero) => (Y) {
-    a = DequantizeLinear(A, a_scale, a_zero)
-    b = DequantizeLinear<axis = AXIS>(B, b_scale, b_zero)
-    c_scale = Mul(a_scale, b_scale)
-    c = DequantizeLinear<axis = 0>(C, c_scale)
-    sums = Gemm<transA = @transA, transB = @transB>(a, b, c)
-    factor = Constant<value_float = @alpha>()
-    y = Mul(sums, factor)
-    Y = QuantizeLinear(y, y_scale, y_zero) }"""
-_POOL = '<auto_pad: string = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0, kernel_shape, pads, strides>'
-_POOLED = "auto_pad = @auto_pad, ceil_mode = @ceil_mode, kernel_shape = @kernel_shape, pads = @pads, strides = @strides"
-_FUSED_CONV = """<auto_pad: string = "NOTSET", group: int = 1, dilations, pads, strides>(X, W, B, Z) => (Y) {
-    y = Conv<auto_pad = @auto_pad, dilations = @dilations, group = @group, pads = @pads, strides = @strides>(X, W, B)
-    s = Sum(y, Z)
-    ACTIVATION }"""
-_FUSED_GEMM = """<alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0>(A, B, C) => (Y) {
-    y = Gemm<alpha = @alpha, beta = @beta, transA = @transA, transB = @transB>(A, B, C)
-    s = Identity(y)
-    ACTIVATION }"""
-_FUSED_MATMUL = """<alpha: float = 1.0>(A, B) => (Y) {
-    y = Einsum<equation = "EQUATION">(A, B)
-    factor = Constant<value_float = @alpha>()
-    Y = Mul(y, factor) }"""
-_SKIP = """<epsilon: float = 1e-12>(X, skip, gamma, beta, bias) => (Y, mean, inverse, total) {
-    total = Sum(X, skip, bias)
-    Y, mean, inverse = LayerNormalization<axis = -1, epsilon = @epsilon>(total, gamma, beta) }"""
+
+def _quantised(operands: str, body: str, attributes: str = "") -> str:
+    """Return the text of an operator between DequantizeLinear and QuantizeLinear.
+
+    Args:
+        operands: their names in capitals. One with a star is quantised; a number behind that is the axis of its scales.
+        body: makes y of the operands, whose names are in small letters if they were quantised.
+        attributes: of the operator.
+
+    Example:
+        >>> print(_quantised("X* Y*", "y = Sigmoid(x)"))
+        (X, x_scale, x_zero, y_scale, y_zero) => (Y) {
+        x = DequantizeLinear(X, x_scale, x_zero)
+        y = Sigmoid(x)
+        Y = QuantizeLinear(y, y_scale, y_zero) }
+    """
+    inputs, nodes = [], [body]
+    for operand in operands.split():
+        name, star, axis = operand.partition("*")
+        small, options = name.lower(), f"<axis = {axis}>" if axis else ""
+        scales = [f"{small}_scale", f"{small}_zero"] if star else []
+        inputs += scales if name == "Y" else [name, *scales]
+        if name == "Y":
+            nodes.append(f"Y = QuantizeLinear{options}(y, {', '.join(scales)}) }}")
+        elif star:
+            nodes.insert(0, f"{small} = DequantizeLinear{options}({', '.join([name, *scales])})")
+    return "\n".join([f"{attributes}({', '.join(inputs)}) => (Y) {{", *nodes])
+
+
+def _of_images(operator: str) -> str:
+    """An operator of x, whose channels come last where the attribute says so."""
+    return f"x1 = Identity(x) y1 = {operator}(x1) y = Identity(y1)"
+
+
+_POOLS = '<auto_pad: string = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0, kernel_shape, pads, strides>'
+_POOL = "auto_pad = @auto_pad, ceil_mode = @ceil_mode, kernel_shape = @kernel_shape, pads = @pads, strides = @strides"
+_CONVS = '<auto_pad: string = "NOTSET", group: int = 1, dilations, pads, strides>'
+_CONV = "Conv<auto_pad = @auto_pad, dilations = @dilations, group = @group, pads = @pads, strides = @strides>"
+_BIAS = "b_scale = Mul(x_scale, w_scale) b = DequantizeLinear<axis = 0>(B, b_scale) "
+_FUSED_MATMUL = """<alpha: float = 1.0>(A, B) => (Y) { y = Einsum<equation = "EQUATION">(A, B)
+    factor = Constant<value_float = @alpha>() Y = Mul(y, factor) }"""
+_PRODUCT = "y = MatMul(a, b) Y = Sum(y, bias) }"
 
 TEXTS: dict[str, str] = {
-    "QLinearConv": _CONV,
-    "QLinearMatMul": _TWO.replace("NODE", "MatMul"),
-}
-for _name, _text in {
-    "BiasGelu": "(X, bias) => (Y) { s = Add(X, bias) Y = Gelu(s) }",
-    "DequantizeLinear": "<axis: int = 1>(X, s, z) => (Y) { Y = DequantizeLinear<axis = @axis>(X, s, z) }",
-    "DynamicQuantizeMatMul": """(A, B, b_scale, b_zero, bias) => (Y) {
-        q, s, z = DynamicQuantizeLinear(A)
-        a = DequantizeLinear(q, s, z)
-        b = DequantizeLinear<axis = -1>(B, b_scale, b_zero)
-        y = MatMul(a, b)
-        Y = Sum(y, bias) }""",
-    "FastGelu": '(X, bias) => (Y) { s = Sum(X, bias) Y = Gelu<approximate = "tanh">(s) }',
-    "FusedConv": _FUSED_CONV,
-    "FusedGemm": _FUSED_GEMM,
-    "FusedMatMul": _FUSED_MATMUL,
-    "Gelu": "(X) => (Y) { Y = Gelu(X) }",
-    "MatMulIntegerToFloat": """(A, B, a_scale, b_scale, a_zero, b_zero, bias) => (Y) {
-        a = DequantizeLinear<axis = -2>(A, a_scale, a_zero)
-        b = DequantizeLinear<axis = -1>(B, b_scale, b_zero)
-        y = MatMul(a, b)
-        Y = Sum(y, bias) }""",
-    "NhwcMaxPool": f"{_POOL.replace('>', ', dilations>')}(X) => (Y) {{ x1 = Identity(X)"
-    f" y1 = MaxPool<{_POOLED}, dilations = @dilations>(x1) Y = Identity(y1) }}",
-    "QGemm": _GEMM,
-    "QLinearAdd": _TWO.replace("NODE", "Add"),
-    "QLinearAveragePool": _POOL
-    + _ONE.replace("NODE", f"AveragePool<{_POOLED}, count_include_pad = @count_include_pad>"),
-    "QLinearConv": _CONV,
-    "QLinearGlobalAveragePool": _ONE.replace("NODE", "GlobalAveragePool"),
-    "QLinearLeakyRelu": "<alpha: float = 0.01>" + _ONE.replace("NODE", "LeakyRelu<alpha = @alpha>"),
-    "QLinearMul": _TWO.replace("NODE", "Mul"),
-    "QLinearSigmoid": _ONE.replace("NODE", "Sigmoid"),
-    "QLinearSoftmax": "<axis: int = -1>" + _ONE.replace("NODE", "Softmax<axis = @axis>"),
-    "QLinearWhere": """(C, A, a_scale, a_zero, B, b_scale, b_zero, y_scale, y_zero) => (Y) {
-        a = DequantizeLinear(A, a_scale, a_zero)
-        b = DequantizeLinear(B, b_scale, b_zero)
-        y = Where(C, a, b)
-        Y = QuantizeLinear(y, y_scale, y_zero) }""",
-    "QuantizeLinear": "<axis: int = 1>(X, s, z) => (Y) { Y = QuantizeLinear<axis = @axis>(X, s, z) }",
-    "QuickGelu": """<alpha: float = 1.702>(X) => (Y) {
-        factor = Constant<value_float = @alpha>()
-        x = Mul(X, factor)
-        gate = Sigmoid(x)
-        Y = Mul(X, gate) }""",
-    "SkipLayerNormalization": _SKIP,
-    "TransposeMatMul": _FUSED_MATMUL,
-}.items():  # fmt: skip
-    TEXTS[f"{MICROSOFT}.{_name}"] = _text
+    "QLinearConv": _quantised("X* W*0 Y* B", _BIAS + _of_images(_CONV).replace("(x1)", "(x1, w, b)"), _CONVS),
+    "QLinearMatMul": _quantised("A*-2 B*-1 Y*-2", "y = MatMul(a, b)"),
+    **{f"{MICROSOFT}.{name}": text for name, text in {
+        "BiasGelu": "(X, bias) => (Y) { s = Add(X, bias) Y = Gelu(s) }",
+        "DequantizeLinear": "<axis: int = 1>(X, s, z) => (Y) { Y = DequantizeLinear<axis = @axis>(X, s, z) }",
+        "DynamicQuantizeMatMul": """(A, B, b_scale, b_zero, bias) => (Y) { q, s, z = DynamicQuantizeLinear(A)
+            a = DequantizeLinear(q, s, z) b = DequantizeLinear<axis = -1>(B, b_scale, b_zero) """ + _PRODUCT,
+        "FastGelu": '(X, bias) => (Y) { s = Sum(X, bias) Y = Gelu<approximate = "tanh">(s) }',
+        "FusedConv": f"{_CONVS}(X, W, B, Z) => (Y) {{ y = {_CONV}(X, W, B) s = Sum(y, Z) ACTIVATION }}",
+        "FusedGemm": """<alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0>(A, B, C) => (Y) {
+            s = Gemm<alpha = @alpha, beta = @beta, transA = @transA, transB = @transB>(A, B, C) ACTIVATION }""",
+        "FusedMatMul": _FUSED_MATMUL,
+        "Gelu": "(X) => (Y) { Y = Gelu(X) }",
+        "MatMulIntegerToFloat": """(A, B, a_scale, b_scale, a_zero, b_zero, bias) => (Y) {
+            a = DequantizeLinear<axis = -2>(A, a_scale, a_zero)
+            b = DequantizeLinear<axis = -1>(B, b_scale, b_zero) """ + _PRODUCT,
+        "NhwcMaxPool": f"{_POOLS[:-1]}, dilations>(x) => (y) {{ "
+        + _of_images(f"MaxPool<{_POOL}, dilations = @dilations>") + "}",
+        "QGemm": _quantised(
+            "A* B*AXIS C Y*",
+            """c_scale = Mul(a_scale, b_scale) c = DequantizeLinear<axis = 0>(C, c_scale)
+            sums = Gemm<transA = @transA, transB = @transB>(a, b, c)
+            factor = Constant<value_float = @alpha>() y = Mul(sums, factor)""",
+            "<alpha: float = 1.0, transA: int = 0, transB: int = 0>",
+        ),
+        "QLinearAdd": _quantised("A*-2 B*-1 Y*-2", "y = Add(a, b)"),
+        "QLinearAveragePool": _quantised(
+            "X* Y*", _of_images(f"AveragePool<{_POOL}, count_include_pad = @count_include_pad>"), _POOLS
+        ),
+        "QLinearGlobalAveragePool": _quantised("X* Y*", _of_images("GlobalAveragePool")),
+        "QLinearLeakyRelu": _quantised("X* Y*", "y = LeakyRelu<alpha = @alpha>(x)", "<alpha: float = 0.01>"),
+        "QLinearMul": _quantised("A*-2 B*-1 Y*-2", "y = Mul(a, b)"),
+        "QLinearSigmoid": _quantised("X* Y*", "y = Sigmoid(x)"),
+        "QLinearSoftmax": _quantised("X* Y*", "y = Softmax<axis = @axis>(x)", "<axis: int = -1>"),
+        "QLinearWhere": _quantised("C A* B* Y*", "y = Where(C, a, b)"),
+        "QuantizeLinear": "<axis: int = 1>(X, s, z) => (Y) { Y = QuantizeLinear<axis = @axis>(X, s, z) }",
+        "QuickGelu": """<alpha: float = 1.702>(X) => (Y) { factor = Constant<value_float = @alpha>()
+            x = Mul(X, factor) gate = Sigmoid(x) Y = Mul(X, gate) }""",
+        "SkipLayerNormalization": """<epsilon: float = 1e-12>(X, skip, gamma, beta, bias) => (Y, mean, inverse, total) {
+            total = Sum(X, skip, bias)
+            Y, mean, inverse = LayerNormalization<axis = -1, epsilon = @epsilon>(total, gamma, beta) }""",
+        "TransposeMatMul": _FUSED_MATMUL,
+    }.items()},
+}  # fmt: skip
+TEXTS[f"{MICROSOFT}.QLinearConv"] = TEXTS["QLinearConv"]
 
 
 def function_of(node: Any) -> Any:
-    """The `FunctionProto` of a node's operator; None if it is none of these, or is used as no text says."""
+    """Return the `FunctionProto` of a node's operator; None if it is none of these, or is used as no text says."""
     name = f"{node.domain}.{node.op_type}".removeprefix("ai.onnx").removeprefix(".")
     given = {each.name: each for each in node.attribute}
 
     def number(attribute: str, default: int = 0) -> int:
         return int(given[attribute].i) if attribute in given else default
 
-    if name == f"{MICROSOFT}.QLinearConcat":
-        return _parsed(_concatenated(len(node.input) // 3), OPSET)
     text = TEXTS.get(name)
-    if text is None or number("transBatchA") or number("transBatchB"):
+    if name == f"{MICROSOFT}.QLinearConcat":
+        operands = [f"X{at}" for at in range(len(node.input) // 3)]
+        body = f"y = Concat<axis = @axis>({', '.join(operands).lower()})"
+        text = _quantised(" ".join(["Y*", *(f"{each}*" for each in operands)]), body, "<axis>")
+    activation = _activation(given) if text and "ACTIVATION" in text else ""
+    if text is None or number("transBatchA") or number("transBatchB") or activation is None:
         return None
     if number("channels_last") or node.op_type == "NhwcMaxPool":  # of images, whose channels come last
         text = text.replace("x1 = Identity", "x1 = Transpose<perm = [0, 3, 1, 2]>")
         text = text.replace("= Identity(y1)", "= Transpose<perm = [0, 2, 3, 1]>(y1)")
-    if "ACTIVATION" in text:
-        activation = _activation(given)
-        if activation is None:
-            return None
-        text = text.replace("ACTIVATION", activation)
-    operands = ("ji" if number("transA") else "ij", "kj" if number("transB") else "jk")
+    operands = ["ji" if number("transA") else "ij", "kj" if number("transB") else "jk"]
+    text = text.replace("ACTIVATION", activation).replace("AXIS", "0" if number("transB") else "1")
     text = text.replace("EQUATION", "...{},...{}->...ik".format(*operands))
-    text = text.replace("AXIS", "0" if number("transB") else "1")
     return _parsed(text, min(max(number("opset", OPSET), 10), OPSET))
 
 
 def _activation(given: dict[str, Any]) -> str | None:
     """What the attributes ``activation`` and ``activation_params``, or ``activation_alpha`` and so on, make of s."""
-    name = given["activation"].s.decode() if "activation" in given else "Identity"
+    name = given["activation"].s.decode(errors="replace") if "activation" in given else "Identity"
     names = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",)}.get(name, ())
     values = list(given["activation_params"].floats) if "activation_params" in given else []
     values = values or [given[f"activation_{each}"].f for each in names if f"activation_{each}" in given]
@@ -156,15 +144,6 @@ def _activation(given: dict[str, Any]) -> str | None:
         return f"low = {low} high = {high} Y = Clip(s, low, high)"
     params = ", ".join(f"{each} = {float(value)!r}" for each, value in zip(names, values, strict=False))
     return f"Y = {name}<{params}>(s)" if params else f"Y = {name}(s)"
-
-
-def _concatenated(count: int) -> str:
-    """QLinearConcat of some operands."""
-    operands = "".join(f", X{at}, s{at}, z{at}" for at in range(count))
-    nodes = " ".join(f"x{at} = DequantizeLinear(X{at}, s{at}, z{at})" for at in range(count))
-    names = ", ".join(f"x{at}" for at in range(count))
-    return f"""<axis>(y_scale, y_zero{operands}) => (Y) {{
-        {nodes} y = Concat<axis = @axis>({names}) Y = QuantizeLinear(y, y_scale, y_zero) }}"""
 
 
 @cache

@@ -25,7 +25,7 @@ CONVOLUTIONS: tuple[Any, ...] = (Conv1d, Conv2d)
 NORMALIZATIONS: tuple[Any, ...] = (BatchNorm1d, BatchNorm2d)
 
 
-def _call(call: Call, x: Tensor) -> Any:
+def _call(x: Tensor, call: Call) -> Any:
     return call.run.layers[call.step.name](x)
 
 

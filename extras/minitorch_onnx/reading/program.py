@@ -6,8 +6,10 @@ GraphProto ──building──► Program: steps ──running──► values
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,13 +25,13 @@ class Row:
     """The translation of an operator: a function of tensors.
 
     Attributes:
-        apply: given a `Call` and the inputs (None for one that is left out), returns the result; several as a tuple.
+        apply: given the inputs (None for one that is left out), and attributes by the names of its parameters, returns
+            the result; several as a tuple. A parameter named `call` gets the `Call`.
         known: positions of inputs whose numbers have to be known when the graph is made, such as the shape of a
             Reshape; they are given as arrays.
         untrained: positions of inputs that are no parameters, such as the statistics of batch normalization.
         folds: whether the result of known inputs is known; not that of random numbers.
         of_shape: whether the result depends on the shape and the type of the inputs alone.
-        types: attributes that are numbers of element types.
         control: whether `apply` is given `Value`s, and returns them, because it runs bodies or collects sequences.
     """
 
@@ -38,11 +40,15 @@ class Row:
     untrained: tuple[int, ...] = ()
     folds: bool = True
     of_shape: bool = False
-    types: tuple[str, ...] = ()
     control: bool = False
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the function's parameters."""
+        return tuple(inspect.signature(self.apply).parameters)
+
     def __reduce__(self) -> Any:
-        fields = (self.apply, self.known, self.untrained, self.folds, self.of_shape, self.types, self.control)
+        fields = (self.apply, self.known, self.untrained, self.folds, self.of_shape, self.control)
         return by_name(self, f"{__package__}.rows") or (type(self), fields)
 
 
@@ -85,6 +91,15 @@ class Step:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     bodies: Mapping[str, Program] = field(default_factory=dict)
     frees: tuple[str, ...] = ()
+
+    @cached_property
+    def apply(self) -> Callable[..., Any]:
+        """The row's function, with the attributes that it names."""
+        named = {name: self.attributes[name] for name in self.row.names if name in self.attributes}
+        return partial(self.row.apply, **named) if named else self.row.apply
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "apply"}
 
     @property
     def place(self) -> str:

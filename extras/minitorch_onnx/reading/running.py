@@ -23,7 +23,7 @@ from minitorch.nn.parameter import Parameter
 from minitorch.sizes import hint_of, is_symbolic
 from minitorch.tensor import Tensor
 
-from .decoding.limits import MOST_STEPS, check_numbers, refuse
+from .decoding.limits import MOST_STEPS, check_numbers, refuse, require
 from .lengths import SHAPED, computed, of_shape, sized
 from .program import Program, Row, Step
 
@@ -38,7 +38,7 @@ class Empty:
     """An optional value that is not there."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Value:
     """A tensor, a sequence of tensors (a list) or `Empty`.
 
@@ -102,7 +102,7 @@ class Run:
             refuse(f"a call takes more than {MOST_STEPS} steps: is there a loop without an end?")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Call:
     """An application of an operator, as rows see it beside their inputs.
 
@@ -117,27 +117,18 @@ class Call:
     run: Run = field(repr=False)
 
     @property
-    def op(self) -> str:
-        """The name of the operator."""
-        return self.step.op
-
-    @property
     def version(self) -> int:
         """The opset that has defined the operator as it is here."""
         return self.step.version
 
-    @property
-    def outputs(self) -> tuple[bool, ...]:
-        """Whether somebody wants each of the results."""
-        return tuple([bool(name) for name in self.step.outputs])
-
     def wants(self, place: int) -> bool:
-        """Whether somebody wants a result."""
+        """Return whether somebody wants a result."""
         return len(self.step.outputs) > place and bool(self.step.outputs[place])
 
-    def __getitem__(self, name: str) -> Any:
-        """An attribute; None if it is neither given nor has a default."""
-        return self.step.attributes.get(name)
+    def result(self, inputs: Sequence[Any]) -> Any:
+        """Return what the operator's row makes of its inputs, and of the attributes that it names."""
+        apply = self.step.apply
+        return apply(*inputs, call=self) if "call" in self.step.row.names else apply(*inputs)
 
     def body(
         self, name: str, inputs: Sequence[Value], least: int, outer: Callable[[Tensor], Tensor] | None = None
@@ -176,8 +167,8 @@ def run(
     Raises:
         OnnxError: naming the node that cannot be computed (``MT801``).
     """
-    if len(inputs) != len(program.inputs):
-        refuse(f"{program.name} takes {len(program.inputs)} values, and is given {len(inputs)}")
+    takes = len(program.inputs)
+    require(len(inputs) == takes, "{} takes {} values, and is given {}", program.name, takes, len(inputs))
     frame = Frame({}, around)
     for name, tensor in state.items():
         frame.values[name] = Value(tensor)
@@ -197,7 +188,7 @@ def take(step: Step, frame: Frame, run: Run) -> None:
     given = [frame.find(name) if name else None for name in step.inputs]
     call = Call(step, frame, run)
     try:
-        results = step.row.apply(call, *given) if step.row.control else _apply(call, step.row, given)
+        results = call.result(given) if step.row.control else _apply(call, step.row, given)
         if not isinstance(results, (tuple, list)):
             results = (results,)
         if len(results) < len(step.outputs):
@@ -225,50 +216,40 @@ def _text(value: Value | None) -> str:
 
 def _apply(call: Call, row: Row, given: Sequence[Value | None]) -> tuple[Value, ...]:
     """The results of a row without bodies."""
-    for value in given:
-        if value is not None and not isinstance(value.data, Tensor):
-            refuse("it is given a sequence or an optional value, and takes tensors")
+    is_plain = all(value is None or isinstance(value.data, Tensor) for value in given)
+    require(is_plain, "it is given a sequence or an optional value, and takes tensors")
     staged = current_staging() is not None
     shape = of_shape(given[0].data.shape) if staged and row.of_shape and given[0] is not None else None
-    if shape is not None and call.op in ("Shape", "Size"):
+    if shape is not None and call.step.op in ("Shape", "Size"):
+        is_shape, options = call.step.op == "Shape", call.step.attributes
+        found = shape[options["start"] : options["end"]] if is_shape else np.asarray(math.prod(shape), object)
         with interpreting(None):
-            return (_shape_of(call, shape),)
-    if staged and (
-        (row.folds and all(value is None or value.known for value in given)) or (row.of_shape and shape is None)
-    ):
+            return (_sized(from_array(np.asarray(hint_of(tuple(found.flat)), np.int64).reshape(found.shape)), found),)
+    is_known = staged and row.folds and all(value is None or value.known for value in given)
+    if is_known or (staged and row.of_shape and shape is None):
         with interpreting(None), no_grad():
-            results = _values(row.apply(call, *_prepared(call, row, given, False)), True)
+            results = _values(call.result(_prepared(call, row, given, False)), True)
         if any(value is not None and value.lengths is not None for value in given):
             results = _with_lengths(call, given, results)
         if all(each.known and hint_of(each.data.numel()) <= MOST_KNOWN for each in results):
             return results
-    return _values(row.apply(call, *_prepared(call, row, given, staged)), False)
+    return _values(call.result(_prepared(call, row, given, staged)), False)
 
 
-def _shape_of(call: Call, shape: Array) -> Value:
-    """A symbolic shape, or a part of it, or the number of elements, as a known value."""
-    found = shape[call["start"] : call["end"]] if call.op == "Shape" else np.asarray(math.prod(shape), object)
-    array = np.asarray(hint_of(tuple(found.flat)), np.int64).reshape(found.shape)
-    return Value(from_array(array), True, found if any(map(is_symbolic, found.flat)) else None)
+def _sized(data: Tensor, lengths: Array) -> Value:
+    """A known value that follows the sizes of a shape, if it does."""
+    return Value(data, True, lengths if any(map(is_symbolic, lengths.flat)) else None)
 
 
 def _with_lengths(call: Call, given: Sequence[Value | None], results: tuple[Value, ...]) -> tuple[Value, ...]:
     """Results that follow the sizes of a shape with their lengths, or as values that are not known."""
-    follows = [value is not None and value.lengths is not None for value in given]
-    operands = [_objects(value) for value in given if value is not None]
-    (result,) = results if len(results) == 1 else (None,)
-    is_fixed = call.op not in SHAPED or not any(follows[1:])
+    op, data = call.step.op, results[0].data
     found = None
-    if result is not None and is_fixed:
-        found = computed(call.op, operands, result.data._value, result.data.dtype, call["axis"])
-    if found is None:
-        return tuple([Value(each.data) for each in results])
-    return (Value(results[0].data, True, found if any(map(is_symbolic, found.flat)) else None),)
-
-
-def _objects(value: Value) -> Array:
-    array: Array = value.data._value
-    return array.astype(object) if value.lengths is None else value.lengths
+    if len(results) == 1 and not (op in SHAPED and any(each and each.lengths is not None for each in given[1:])):
+        arrays = [(each.data._value, each.lengths) for each in given if each is not None]
+        operands = [array.astype(object) if lengths is None else lengths for array, lengths in arrays]
+        found = computed(op, operands, data._value, data.dtype, call.step.attributes.get("axis"))
+    return tuple([Value(each.data) for each in results]) if found is None else (_sized(data, found),)
 
 
 def _values(results: Any, known: bool) -> tuple[Value, ...]:
@@ -277,15 +258,16 @@ def _values(results: Any, known: bool) -> tuple[Value, ...]:
 
 def _prepared(call: Call, row: Row, given: Sequence[Value | None], staged: bool) -> list[Any]:
     """The inputs as a row takes them: arrays where the numbers have to be known, tensors elsewhere."""
-    found: list[Any] = []
-    for place, value in enumerate(given):
-        if value is None:
-            found.append(None)
-        elif place in row.known:
-            found.append(numbers(call, place, value, staged))
-        else:
-            found.append(literal(value) if staged else value.data)
-    return found
+    return [
+        None
+        if value is None
+        else numbers(call, place, value, staged)
+        if place in row.known
+        else literal(value)
+        if staged
+        else value.data
+        for place, value in enumerate(given)
+    ]
 
 
 def literal(value: Value) -> Any:

@@ -94,7 +94,7 @@ class Convolution(Function):
         options = ctx.options  # type: ignore[attr-defined]
         by_input, by_weight = ctx.needs_input_grad[:2]
         return (
-            _input_gradient(cotangents[0], x.shape, weight, *options) if by_input else None,
+            input_gradient(cotangents[0], x.shape, weight, *options) if by_input else None,
             _weight_gradient(cotangents[0], x, weight, *options) if by_weight else None,
             *[None] * 4,
         )
@@ -120,7 +120,7 @@ def _columns(
     return columns, tuple(places)
 
 
-def _input_gradient(
+def input_gradient(
     g: Tensor, shape: Shape, weight: Tensor, stride: Sequence[int], padding: Pairs, dilation: Sequence[int], groups: int
 ) -> Tensor:
     """Return the gradient by the input, of this shape: a convolution of the cotangent.
@@ -351,7 +351,7 @@ def _conv_transpose(ndim: int) -> Callable[..., Tensor]:
             ends = [(off, 0) for off in cut]
             given = (x.shape[0], filters, *lengths)
             _check_operands(x, weight, bias, filters, name)
-            result = _input_gradient(x, given, weight, step, ends, apart, groups)
+            result = input_gradient(x, given, weight, step, ends, apart, groups)
             return (
                 contiguous(result) if bias is None else result + P.reshape(bias, shape=(1, *bias.shape) + (1,) * ndim)
             )

@@ -25,6 +25,7 @@ from ...tensor import Tensor
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, per_dim
 
 Array = np.ndarray[Any, Any]
+Kernel = Callable[[Array, float], Array]
 
 
 class Resampled(Function):
@@ -33,9 +34,7 @@ class Resampled(Function):
     @staticmethod
     def forward(ctx: Context, x: Tensor, dim: int, places: Array, weights: Array) -> Tensor:
         """Gather: element i is the sum over k of ``weights[i, k] * x[places[i, k]]``."""
-        matrix = np.zeros((places.shape[0], x.shape[dim]), weights.dtype)
-        np.add.at(matrix, (np.arange(places.shape[0])[:, None], places), weights)
-        ctx.dim, ctx.matrix = dim, matrix  # type: ignore[attr-defined]
+        ctx.dim, ctx.length, ctx.places, ctx.weights = dim, x.shape[dim], places, weights  # type: ignore[attr-defined]
         shape = (-1, *(1,) * (x.ndim - dim - 1))
         total: Tensor | None = None
         for at, weight in zip(places.T, weights.T, strict=True):
@@ -49,27 +48,29 @@ class Resampled(Function):
     @staticmethod
     def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
         """Multiply the cotangent by the weights."""
-        dim, (g,) = ctx.dim, cotangents  # type: ignore[attr-defined]
-        matrix = to_dtype(from_array(ctx.matrix), g.dtype)  # type: ignore[attr-defined]
+        dim, places, weights, (g,) = ctx.dim, ctx.places, ctx.weights, cotangents  # type: ignore[attr-defined]
+        array = np.zeros((places.shape[0], ctx.length), weights.dtype)  # type: ignore[attr-defined]
+        np.add.at(array, (np.arange(places.shape[0])[:, None], places), weights)
+        matrix = to_dtype(from_array(array), g.dtype)
         return transpose(matmul(transpose(g, dim, -1), matrix), dim, -1), None, None, None
 
 
-def _linear(distance: Array, narrowed: bool) -> Array:
+def linear(distance: Array, a: float) -> Array:
+    """Return the weights of linear interpolation, by the distance in elements."""
     return np.where(distance < 1, 1 - distance, 0)
 
 
-def _cubic(distance: Array, narrowed: bool) -> Array:
-    """Return the kernel of Keys, "Cubic convolution interpolation" (1981), with PyTorch's parameters."""
-    a, x = -0.5 if narrowed else -0.75, distance
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x < 1, near, np.where(x < 2, far, 0))
+def cubic(distance: Array, a: float) -> Array:
+    """Return those of the kernel of Keys, "Cubic convolution interpolation" (1981), with this slope."""
+    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+    return np.where(distance < 1, near, np.where(distance < 2, far, 0))
 
 
 # Of each mode, the number of dimensions it is for (None: any), the kernel, and how far this reaches.
-_MODES: dict[str, tuple[int | None, Callable[[Array, bool], Array] | None, int]] = {
+_MODES: dict[str, tuple[int | None, Kernel | None, int]] = {
     "nearest": (None, None, 0), "nearest-exact": (None, None, 0), "area": (None, None, 0),
-    "linear": (1, _linear, 1), "bilinear": (2, _linear, 1), "trilinear": (3, _linear, 1), "bicubic": (2, _cubic, 2),
+    "linear": (1, linear, 1), "bilinear": (2, linear, 1), "trilinear": (3, linear, 1), "bicubic": (2, cubic, 2),
 }  # fmt: skip
 
 
@@ -87,27 +88,45 @@ def _nearest(x: Tensor, dim: int, length: int, scale: float, middle: float) -> T
     return result
 
 
-def _weighted(
-    x: Tensor, dim: int, length: int, scale: float, mode: str, align_corners: bool, antialias: bool
+def weighted(
+    x: Tensor, dim: int, middle: Array, kernel: Kernel, reach: int, slope: float, wide: float, inside: bool
 ) -> Tensor:
+    """Interpolate along a dimension.
+
+    Args:
+        x: what is interpolated.
+        dim: the dimension.
+        middle: the positions in it, in elements.
+        kernel: the weight of an element by its distance.
+        reach: the distance beyond which that is 0.
+        slope: of a cubic kernel.
+        wide: how much wider the kernel is made; it then averages what is left out.
+        inside: whether what lies outside has no weight; otherwise it is as the first or the last element.
+    """
+    old, kind = x.shape[dim], middle.dtype.type
+    places = np.floor(middle)[:, None] + np.arange(math.floor(-reach * wide) + 1, math.ceil(reach * wide) + 1)
+    weights = kernel(np.abs(places - middle[:, None]) / kind(wide), slope)
+    if inside:
+        weights = np.where((places < 0) | (places >= old), 0, weights)
+    if inside or wide > 1:
+        weights = weights / weights.sum(1, keepdims=True)
+    result: Tensor = Resampled.apply(x, dim, np.clip(places, 0, old - 1).astype(np.int64), weights)
+    return result
+
+
+def _resized(x: Tensor, dim: int, length: int, scale: float, mode: str, align_corners: bool, antialias: bool) -> Tensor:
     """Interpolate by the kernel of a mode along a dimension."""
     old, (_, kernel, reach) = x.shape[dim], _MODES[mode]
     assert kernel is not None
     kind: Any = x.dtype.numpy.type
-    wide = max(scale, 1.0) if antialias else 1.0  # a kernel that is widened averages what is left out
     if align_corners:
         middle = np.arange(length, dtype=kind) * kind((old - 1) / (length - 1) if length > 1 else 0)
     else:
         middle = (np.arange(length, dtype=kind) + kind(0.5)) * kind(scale) - kind(0.5)
     if reach == 1 and not antialias:
         middle = np.maximum(middle, 0)
-    places = np.floor(middle)[:, None] + np.arange(math.floor(-reach * wide) + 1, math.ceil(reach * wide) + 1)
-    weights = kernel(np.abs(places - middle[:, None]) / kind(wide), antialias)
-    if antialias:
-        weights = np.where((places < 0) | (places >= old), 0, weights)
-        weights = weights / weights.sum(1, keepdims=True)
-    result: Tensor = Resampled.apply(x, dim, np.clip(places, 0, old - 1).astype(np.int64), weights)
-    return result
+    wide = max(scale, 1.0) if antialias else 1.0
+    return weighted(x, dim, middle, kernel, reach, -0.5 if antialias else -0.75, wide, antialias)
 
 
 def _lengths(old: Sequence[int], size: Any, scale_factor: Any, recompute: bool) -> tuple[Sequence[int], list[float]]:
@@ -188,7 +207,7 @@ def interpolate(
 def _interpolated(x: Tensor, new: Sequence[int], scales: list[float], mode: str, *options: bool) -> Tensor:
     for dim, (length, scale) in enumerate(zip(new, scales, strict=True), 2):
         if (length, scale) != (x.shape[dim], 1):
-            x = _weighted(x, dim, length, scale, mode, *options)
+            x = _resized(x, dim, length, scale, mode, *options)
     return x
 
 

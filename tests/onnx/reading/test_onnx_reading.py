@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,12 @@ g (float[2] x, bool c) => (float[2] y, float[3,2] all) {
     y = If (c) <then_branch = p () => (float[2] a) { a = Neg(turned) },
                 else_branch = q () => (float[2] b) { b = Abs(turned) }>
 }"""
+
+
+def test_a_model_that_was_called_is_pickled() -> None:
+    model, x = read("g (float[2] x) => (float[2] y) { a = LeakyRelu <alpha = 0.1> (x) y = Softmax(a) }"), mt.randn(2)
+    wanted = model(x)
+    same(pickle.loads(pickle.dumps(model))(x), wanted)
 
 
 def test_loops_are_unrolled_and_branches_are_chosen() -> None:

@@ -16,7 +16,7 @@ FIELDS: dict[int, str] = {
     1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 9: "tensors", 10: "graphs",
     11: "sparse_tensor", 12: "sparse_tensors", 13: "tp", 14: "type_protos",
 }  # fmt: skip
-TENSOR, GRAPH = 4, 5
+INT, TENSOR, GRAPH = 2, 4, 5
 
 
 def decoded(what: str, text: bytes) -> str:

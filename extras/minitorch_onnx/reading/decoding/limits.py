@@ -56,8 +56,7 @@ def check_numbers(what: str, count: int) -> None:
     Raises:
         OnnxError: if they do not (``MT801``).
     """
-    if 8 * count > most_held():
-        refuse(f"{what} is {count} numbers, more than there is memory for")
+    require(8 * count <= most_held(), "{} is {} numbers, more than there is memory for", what, count)
 
 
 def refuse(what: str, why: str | None = None, fix: str | None = None) -> NoReturn:
@@ -65,25 +64,38 @@ def refuse(what: str, why: str | None = None, fix: str | None = None) -> NoRetur
     raise OnnxError("MT801", what, why=why, fix=fix)
 
 
-def shape_of(name: str, lengths: Sequence[int]) -> tuple[int, ...]:
-    """A shape that a model's numbers ask for.
+def require(condition: object, what: str, *values: object) -> None:
+    """Require something of a model.
+
+    Args:
+        condition: whether it holds.
+        what: what is wrong otherwise, with braces for the values.
+        values: written into the message only when there is one.
+
+    Raises:
+        OnnxError: if it does not hold (``MT801``).
+    """
+    if not condition:
+        refuse(what.format(*values))
+
+
+def shape_of(lengths: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape that a model's numbers ask for.
 
     Raises:
         OnnxError: if it is negative somewhere, or has more elements than the machine has bytes (``MT801``).
 
     Example:
-        >>> shape_of("Expand", [2, 3])
+        >>> shape_of([2, 3])
         (2, 3)
-        >>> shape_of("Expand", [2**62])
+        >>> shape_of([2**62])
         Traceback (most recent call last):
-        minitorch.errors.OnnxError: MT801: Expand: a result of the shape [4611686018427387904], larger than the memory
+        minitorch.errors.OnnxError: MT801: a result of the shape [4611686018427387904], larger than the memory
           more: minitorch explain MT801
     """
     shape = tuple([length if is_symbolic(length) else int(length) for length in lengths])
-    if len(shape) > MOST_DIMS:
-        refuse(f"{name}: a result of {len(shape)} dimensions, more than {MOST_DIMS}")
-    if any(length < 0 for length in shape):
-        refuse(f"{name}: a result of the shape {list(shape)}")
-    if math.prod([length or 1 for length in hint_of(shape)]) > most_held():
-        refuse(f"{name}: a result of the shape {list(shape)}, larger than the memory")
+    require(len(shape) <= MOST_DIMS, "a result of {} dimensions, more than {}", len(shape), MOST_DIMS)
+    require(all(length >= 0 for length in shape), "a result of the shape {}", list(shape))
+    size = math.prod([length or 1 for length in hint_of(shape)])
+    require(size <= most_held(), "a result of the shape {}, larger than the memory", list(shape))
     return shape

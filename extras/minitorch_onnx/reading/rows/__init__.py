@@ -3,8 +3,6 @@
 An operator without a row that ONNX itself defines as a function of others is that function.
 """
 
-from collections import ChainMap
-
 from ..program import Row
 from . import (
     control,
@@ -17,9 +15,12 @@ from . import (
     recurrent,
     reductions,
     resizing,
-)  # fmt: skip
+)
 
-_TABLES = (
-    control, elementwise, indexing, losses, movement, pooling, products, recurrent, reductions, resizing,
-)  # fmt: skip
-ROWS: dict[str, Row] = dict(ChainMap(*[table.ROWS for table in _TABLES]))
+ROWS = {
+    name: row if isinstance(row, Row) else Row(row)
+    for table in (
+        control, elementwise, indexing, losses, movement, pooling, products, recurrent, reductions, resizing,
+    )
+    for name, row in table.ROWS.items()
+}  # fmt: skip

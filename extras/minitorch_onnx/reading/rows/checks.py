@@ -11,54 +11,49 @@ from typing import Any
 
 import numpy as np
 
-from minitorch import primitives as P
-from minitorch.functional.movement.parts import part
+from minitorch.nn.functional import pooling
 from minitorch.sizes import is_symbolic
 from minitorch.tensor import Tensor
 
-from ..decoding.limits import MOST_DIMS, refuse, shape_of
+from ..decoding.limits import MOST_DIMS, require
 from ..lengths import numbers
-from ..running import Call
 
 Array = np.ndarray[Any, Any]
 
 
 def ints(array: Array) -> list[int]:
-    """The numbers of an array of integers.
+    """Return the numbers of an array of integers.
 
     Raises:
         OnnxError: if they are of another type (``MT801``).
     """
-    if array.dtype.kind not in "iu":
-        refuse(f"it takes integers, and is given {array.dtype.name}")
+    require(array.dtype.kind in "iu", "it takes integers, and is given {}", array.dtype.name)
     return numbers(array)
 
 
 def item(what: str, array: Array) -> Any:
-    """The number of an array that has one.
+    """Return the number of an array that has one.
 
     Raises:
         OnnxError: if it has none or several (``MT801``).
     """
-    if array.size != 1:
-        refuse(f"{what} is {array.size} numbers, and has to be one")
+    require(array.size == 1, "{} is {} numbers, and has to be one", what, array.size)
     return numbers(array)[0]
 
 
 def whole(what: str, array: Array) -> int:
-    """The number of an array that has one, as an int; a fraction is cut off.
+    """Return the number of an array that has one, as an int; a fraction is cut off.
 
     Raises:
         OnnxError: if it has none or several, or is infinite or NaN (``MT801``).
     """
     number = item(what, array)
-    if not math.isfinite(number):
-        refuse(f"{what} is {number}")
+    require(math.isfinite(number), "{} is {}", what, number)
     return number if is_symbolic(number) else int(number)
 
 
 def dimension(axis: int, ndim: int) -> int:
-    """An axis counted from 0; negative ones count from the end. A tensor of no dimensions has none.
+    """Return an axis counted from 0; negative ones count from the end. A tensor of no dimensions has none.
 
     Raises:
         OnnxError: if there is no such axis (``MT801``).
@@ -67,43 +62,38 @@ def dimension(axis: int, ndim: int) -> int:
         >>> dimension(-1, 2)
         1
     """
-    if not -ndim <= axis < ndim:
-        refuse(f"there is no axis {axis} in a tensor of {ndim} dimensions")
+    require(-ndim <= axis < ndim, "there is no axis {} in a tensor of {} dimensions", axis, ndim)
     return axis % ndim
 
 
-def check_ndim(what: str, x: Tensor, least: int, most: int | None = None) -> None:
-    """Compare the number of dimensions of a tensor with those that its operator takes.
+def dimensions(axes: Sequence[int] | None, ndim: int) -> list[int]:
+    """Return different axes counted from 0; by default, all that there are.
 
-    Args:
-        what: the tensor, in messages.
-        x: the tensor.
-        least, most: how many it has; the same number by default.
+    Raises:
+        OnnxError: if there is no such axis, or it comes twice (``MT801``).
+    """
+    dims = [dimension(axis, ndim) for axis in (range(ndim) if axes is None else axes)]
+    require(len(set(dims)) == len(dims), "an axis comes twice among {}", dims)
+    return dims
+
+
+def check_ndim(what: str, x: Tensor, least: int, most: int = MOST_DIMS) -> None:
+    """Compare the number of dimensions of a tensor with those that its operator takes.
 
     Raises:
         OnnxError: if it has fewer or more (``MT801``).
     """
-    most = least if most is None else most
-    if not least <= x.ndim <= most:
-        count = f"{least}" if least == most else f"{least} or more" if most == MOST_DIMS else f"{least} to {most}"
-        refuse(f"{what} is {x.spec}, and has to have {count} dimensions")
+    count = f"{least} or more" if most == MOST_DIMS else f"{least} to {most}"
+    require(least <= x.ndim <= most, "{} is {}, and has to have {} dimensions", what, x.spec, count)
 
 
-def padded(call: Call, x: Tensor, pairs: Sequence[tuple[int, int]], value: float = 0) -> Tensor:
-    """The last dimensions padded; negative amounts cut off.
+def padded(x: Tensor, pairs: Sequence[tuple[int, int]], value: float = 0) -> Tensor:
+    """Pad the last dimensions; negative amounts cut off.
 
     Raises:
-        OnnxError: if more is cut off than there is, or the result is too large (``MT801``).
+        OnnxError: if more is cut off than there is (``MT801``).
     """
-    lead = x.ndim - len(pairs)
-    shape_of(call.op, [n + max(a, 0) + max(b, 0) for n, (a, b) in zip(x.shape[lead:], pairs, strict=True)])
-    for dim, (before, after) in enumerate(pairs, lead):
-        if min(before, after) < 0:
-            first, last = max(-before, 0), x.shape[dim] - max(-after, 0)
-            if first > last:
-                refuse(f"{-before - after} elements are cut off of {x.spec}")
-            x = part(x, dim, first, last)
-    positive = [(max(before, 0), max(after, 0), 0) for before, after in pairs]
-    if not any(before or after for before, after, _ in positive):
-        return x
-    return P.pad(x, padding=((0, 0, 0),) * lead + tuple(positive), value=value)
+    for length, (before, after) in zip(x.shape[x.ndim - len(pairs) :], pairs, strict=True):
+        cut = max(-before, 0) + max(-after, 0)
+        require(cut <= length, "{} elements are cut off of {}", cut, x.spec)
+    return pooling.padded(x, pairs, value)

@@ -6,7 +6,8 @@ A position below 0 counts from the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,8 @@ from minitorch.functional.operands import from_array, to_dtype
 from minitorch.interpreters import concrete
 from minitorch.tensor import Tensor
 
-from ..decoding.limits import check_numbers, refuse
+from ..decoding.limits import check_numbers, require
 from ..program import Row
-from ..running import Call
 from .checks import check_ndim, dimension, whole
 
 Array = np.ndarray[Any, Any]
@@ -38,34 +38,35 @@ def line(axis: int, shape: Sequence[int]) -> Tensor:
     return mt.broadcast_to(mt.reshape(mt.arange(shape[axis]), (-1, *(1,) * (len(shape) - axis - 1))), shape)
 
 
-def _gather(call: Call, x: Tensor, indices: Tensor) -> Tensor:
-    axis = dimension(call["axis"], x.ndim)
-    return getitem(x, (*(slice(None),) * axis, to_dtype(indices, int64)))
+def _gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
+    return getitem(x, (*(slice(None),) * dimension(axis, x.ndim), to_dtype(indices, int64)))
 
 
 def _coordinates(x: Tensor, indices: Tensor, batch: int) -> tuple[Tensor, ...]:
     """The positions in each dimension that rows of indices name: behind those of the batch, which are their own."""
-    if indices.ndim <= batch or not 0 < indices.shape[-1] <= x.ndim - batch or x.shape[:batch] != indices.shape[:batch]:
-        refuse(f"the indices {indices.spec} do not fit {x.spec}")
+    fits = indices.ndim > batch and 0 < indices.shape[-1] <= x.ndim - batch and x.shape[:batch] == indices.shape[:batch]
+    require(fits, "the indices {} do not fit {}", indices.spec, x.spec)
     rows = indices.shape[:-1]
     return (*(line(axis, rows) for axis in range(batch)), *mt.unbind(indices, indices.ndim - 1))
+
+
+def _along(axis: int, place: Tensor) -> tuple[Tensor, ...]:
+    """The positions in each dimension: these in one, and in all others those of the elements themselves."""
+    return tuple([place if dim == axis else line(dim, place.shape) for dim in range(place.ndim)])
 
 
 # Writing ----------------------------------------------------------------------------------------------------
 
 
-def _written(x: Tensor, updates: Tensor, at: tuple[Tensor, ...], reduction: str) -> Tensor:
+def _written(x: Tensor, updates: Tensor, at: tuple[Tensor, ...], reduction: str | None) -> Tensor:
     """A copy with numbers written; what goes to one position is added, multiplied, or the largest or least counts."""
-    if reduction == "none":
-        return P.scatter(x, updates, *at)
-    if reduction == "add":
-        return P.scatter_add(x, updates, *at)
     if reduction == "mul":
         return _multiplied(x, updates, at)
+    if reduction in (None, "none", "add"):
+        return (P.scatter_add if reduction == "add" else P.scatter)(x, updates, *at)
     # The last one that is written wins: so they are written in order, the present number among them.
-    choose = {"max": mt.maximum, "min": mt.minimum}.get(reduction)
-    if choose is None:
-        refuse(f"{reduction!r} is no way to combine elements")
+    require(reduction in ("max", "min"), "{!r} is no way to combine elements", reduction)
+    choose = mt.maximum if reduction == "max" else mt.minimum
     rows = at[0].shape
     count = math.prod(rows)
     rest = x.shape[len(at) :]
@@ -84,113 +85,90 @@ def _written(x: Tensor, updates: Tensor, at: tuple[Tensor, ...], reduction: str)
 def _multiplied(x: Tensor, updates: Tensor, at: tuple[Tensor, ...]) -> Tensor:
     """One factor for each position at a time; the positions have to be known."""
     arrays = [concrete(each, "the positions of products", "MT103").reshape(-1) for each in at]
-    wrapped = [np.where(each < 0, each + n, each) for each, n in zip(arrays, x.shape, strict=False)]
-    seen: dict[tuple[int, ...], int] = {}
-    turns: list[list[int]] = []
-    for number, place in enumerate(zip(*[each.tolist() for each in wrapped], strict=True)):
-        turn = seen[place] = seen.get(place, -1) + 1
-        if turn == len(turns):
-            turns.append([])
-        turns[turn].append(number)
+    wrapped = [np.where(each < 0, each + n, each).tolist() for each, n in zip(arrays, x.shape, strict=False)]
+    seen: Counter[tuple[int, ...]] = Counter()
+    turns: dict[int, list[int]] = {}
+    for number, place in enumerate(zip(*wrapped, strict=True)):
+        turns.setdefault(seen[place], []).append(number)
+        seen[place] += 1
     flat = mt.reshape(updates, (arrays[0].size, *x.shape[len(at) :]))
-    for turn_of in turns:
-        chosen = from_array(np.array(turn_of, np.int64))
-        places = [from_array(each[turn_of].astype(np.int64)) for each in arrays]
+    for turn in turns.values():
+        chosen = from_array(np.array(turn, np.int64))
+        places = [from_array(each[turn].astype(np.int64)) for each in arrays]
         x = P.scatter(x, P.gather(x, *places) * P.gather(flat, chosen), *places)
     return x
 
 
-def _scatter_elements(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    axis = dimension(call["axis"], x.ndim)
-    if indices.shape != updates.shape or indices.ndim != x.ndim:
-        refuse(f"the indices {indices.spec} and the updates {updates.spec} do not fit {x.spec}")
-    at = tuple([indices if dim == axis else line(dim, indices.shape) for dim in range(x.ndim)])
-    return _written(x, updates, at, call["reduction"] or "none")
+def _scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str | None = None) -> Tensor:
+    fits = indices.shape == updates.shape and indices.ndim == x.ndim
+    require(fits, "the indices {} and the updates {} do not fit {}", indices.spec, updates.spec, x.spec)
+    return _written(x, updates, _along(dimension(axis, x.ndim), indices), reduction)
 
 
-def _tensor_scatter(call: Call, cache: Tensor, update: Tensor, begin: Tensor | None = None) -> Tensor:
+def _tensor_scatter(cache: Tensor, update: Tensor, begin: Tensor | None = None, *, axis: int, mode: str) -> Tensor:
     """Each sequence of the batch written from its own position on, at the end or around it (``circular``)."""
-    axis = dimension(call["axis"], cache.ndim)
-    check_ndim("the update", update, cache.ndim)
-    shape = update.shape
-    place = line(axis, shape)
+    axis = dimension(axis, cache.ndim)
+    check_ndim("the update", update, cache.ndim, cache.ndim)
+    place = line(axis, update.shape)
     if begin is not None:
         place = place + mt.reshape(begin, (-1, *(1,) * (cache.ndim - 1)))
-    if call["mode"] == "circular":
-        place = place % cache.shape[axis]
-    at = tuple([place if dim == axis else line(dim, shape) for dim in range(cache.ndim)])
-    return P.scatter(cache, update, *at)
+    return P.scatter(cache, update, *_along(axis, place % cache.shape[axis] if mode == "circular" else place))
 
 
-def _reverse_sequence(call: Call, x: Tensor, lengths: Tensor) -> Tensor:
+def _reverse_sequence(x: Tensor, lengths: Tensor, time_axis: int, batch_axis: int) -> Tensor:
     """The first elements of each sequence turned around, as many as it has."""
-    time, batch = call["time_axis"], call["batch_axis"]
-    if x.ndim < 2 or {time, batch} != {0, 1}:
-        refuse(f"the axes of time and batch are {time} and {batch}")
-    step = line(time, x.shape[:2])
-    count = mt.reshape(lengths, (-1, 1) if batch == 0 else (1, -1))
-    place = mt.where(step < count, count - 1 - step, step)
-    other = line(batch, x.shape[:2])
-    return P.gather(x, *((other, place) if batch == 0 else (place, other)))
+    fits = x.ndim >= 2 and {time_axis, batch_axis} == {0, 1}
+    require(fits, "the axes of time and batch are {} and {}", time_axis, batch_axis)
+    step = line(time_axis, x.shape[:2])
+    count = mt.reshape(lengths, (-1, 1) if batch_axis == 0 else (1, -1))
+    return P.gather(x, *_along(time_axis, mt.where(step < count, count - 1 - step, step)))
 
 
 # Finding ----------------------------------------------------------------------------------------------------
 
 
-def _compress(call: Call, x: Tensor, condition: Array) -> Tensor:
+def _compress(x: Tensor, condition: Array, *, axis: int | None) -> Tensor:
     places = from_array(np.flatnonzero(condition).astype(np.int64))
-    if call["axis"] is None:
-        return mt.index_select(mt.ravel(x), 0, places)
-    return mt.index_select(x, call["axis"], places)
+    return mt.index_select(mt.ravel(x) if axis is None else x, axis or 0, places)
 
 
-def _nonzero(call: Call, x: Tensor) -> Tensor:
+def _nonzero(x: Tensor) -> Tensor:
     check_numbers("the positions of its input", x.numel() * x.ndim)
-    found: Tensor = mt.nonzero(x)
-    return mt.permute(found, 1, 0)
+    return mt.permute(mt.nonzero(x), 1, 0)
 
 
-def _top_k(call: Call, x: Tensor, k: Array) -> tuple[Tensor, ...]:
-    found = mt.topk(x, whole("the count", k), call["axis"], bool(call["largest"]), bool(call["sorted"]))
-    return found[0], found[1]
-
-
-def _unique(call: Call, x: Array) -> tuple[Tensor, ...]:
+def _unique(x: Array, *, axis: int | None, sorted: int) -> tuple[Tensor, ...]:
     """The different elements or slices, in order or (``sorted=0``) as they come first; places and counts."""
-    axis = None if call["axis"] is None else dimension(call["axis"], x.ndim)
+    axis = None if axis is None else dimension(axis, x.ndim)
     values, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
-    inverse = inverse.reshape(-1)
-    if not call["sorted"]:
-        order = np.argsort(first, kind="stable")
-        values = np.take(values, order, axis=0 if axis is None else axis)
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        first, inverse, counts = first[order], place[inverse], counts[order]
-    return tuple(
-        [from_array(np.ascontiguousarray(values))]
-        + [from_array(each.astype(np.int64)) for each in (first, inverse, counts)]
-    )
+    order = np.arange(first.size) if sorted else np.argsort(first, kind="stable")
+    values = np.take(values, order, axis=axis or 0)
+    places = first[order], np.argsort(order)[inverse.reshape(-1)], counts[order]
+    return (from_array(np.ascontiguousarray(values)), *(from_array(each.astype(np.int64)) for each in places))
 
 
-def _extract(call: Call, x: Tensor, places: Tensor) -> Tensor:
+def _extract(x: Tensor, places: Tensor) -> Tensor:
     """Elements of the last dimension; those of a vector are a row."""
     found = mt.index_select(x, -1, mt.reshape(places, -1))
     return found if x.ndim > 1 else mt.unsqueeze(found, 0)
 
 
-ROWS: dict[str, Row] = {
-    "ai.onnx.ml.ArrayFeatureExtractor": Row(_extract),
+ROWS: dict[str, Row | Callable[..., Any]] = {
+    "ai.onnx.ml.ArrayFeatureExtractor": _extract,
     "Compress": Row(_compress, known=(1,)),
-    "Gather": Row(_gather),
-    "GatherElements": Row(lambda call, x, indices: gathered("GatherElements", x, call["axis"], indices, from_end=True)),
-    "GatherND": Row(lambda call, x, indices: P.gather(x, *_coordinates(x, indices, call["batch_dims"]))),
-    "NonZero": Row(_nonzero),
-    "ReverseSequence": Row(_reverse_sequence),
-    "ScatterElements": Row(_scatter_elements),
-    "ScatterND": Row(
-        lambda call, x, indices, updates: _written(x, updates, _coordinates(x, indices, 0), call["reduction"])
+    "Gather": _gather,
+    "GatherElements": lambda x, indices, axis: gathered("GatherElements", x, axis, indices, from_end=True),
+    "GatherND": lambda x, indices, batch_dims=0: P.gather(x, *_coordinates(x, indices, batch_dims)),
+    "NonZero": _nonzero,
+    "ReverseSequence": _reverse_sequence,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": lambda x, indices, updates, reduction=None: _written(
+        x, updates, _coordinates(x, indices, 0), reduction
     ),
-    "TensorScatter": Row(_tensor_scatter),
-    "TopK": Row(_top_k, known=(1,)),
+    "TensorScatter": _tensor_scatter,
+    "TopK": Row(
+        lambda x, k, *, axis, largest, sorted: (*mt.topk(x, whole("the count", k), axis, bool(largest), bool(sorted)),),
+        known=(1,),
+    ),
     "Unique": Row(_unique, known=(0,)),
 }

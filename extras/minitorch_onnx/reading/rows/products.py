@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import minitorch as mt
 from minitorch import primitives as P
@@ -10,98 +11,107 @@ from minitorch.dtypes import DType, float32, float64, int32, uint8
 from minitorch.functional.movement.parts import part
 from minitorch.functional.operands import operand, to_dtype
 from minitorch.functional.options import wrap_dim
+from minitorch.functional.pointwise.casting import contiguous
 from minitorch.functional.reducing.quantised import dequantised, positive, quantised
 from minitorch.interpreters import current_staging
 from minitorch.nn import functional as F
+from minitorch.nn.functional.convolution import input_gradient
 from minitorch.tensor import Tensor
 
-from ...common import TYPES
-from ..decoding.limits import refuse, shape_of
+from ..decoding.limits import require, shape_of
 from ..program import Row
 from ..running import Call
 from .checks import padded
 
 CONVOLUTIONS = (F.conv1d, F.conv2d, F.conv3d)
+Pairs = list[tuple[int, int]]
 
 
-def pads_of(call: Call, lengths: Any, size: Any, stride: Any, apart: Any) -> list[tuple[int, int]]:
-    """The padding before and after each dimension, as ``auto_pad`` or ``pads`` say."""
-    auto, n = call["auto_pad"], len(lengths)
-    if auto in ("SAME_UPPER", "SAME_LOWER"):
-        found = []
-        for length, k, by, d in zip(lengths, size, stride, apart, strict=True):
-            more = max((-(-length // by) - 1) * by + (k - 1) * d + 1 - length, 0)
-            small = more // 2
-            found.append((small, more - small) if auto == "SAME_UPPER" else (more - small, small))
-        return found
-    given = call["pads"] or [0] * (2 * n)
-    if len(given) != 2 * n:
-        refuse(f"{len(given)} amounts of padding for {n} dimensions")
-    return list(zip(given[:n], given[n:], strict=True)) if auto in (None, "NOTSET") else [(0, 0)] * n
+class Sliding(NamedTuple):
+    """How windows or filters slide: of each dimension their size, their step, the distance of elements, the padding."""
+
+    size: list[int]
+    stride: list[int]
+    apart: list[int]
+    pads: Pairs
 
 
-def per_dimension(call: Call, name: str, n: int) -> list[int]:
-    """An attribute with a number for each dimension, 1 by default."""
-    found = call[name] or [1] * n
-    if len(found) != n or min(found) < 1:
-        refuse(f"its {name} are {found}, for {n} dimensions")
-    return list(found)
+def sliding(call: Call, x: Tensor, size: Sequence[int]) -> Sliding:
+    """Return the geometry that the attributes ``strides``, ``dilations``, and ``auto_pad`` or ``pads`` give.
+
+    Raises:
+        OnnxError: if there are not as many numbers as dimensions, or lengths below 1 (``MT801``).
+    """
+    lengths, given = x.shape[2:], call.step.attributes
+    n = len(lengths)
+    wanted = {"kernel_shape": size, "strides": given["strides"], "dilations": given.get("dilations")}
+    found = {name: list(numbers or [1] * n) for name, numbers in wanted.items()}
+    for name, numbers in found.items():
+        require(len(numbers) == n and min(numbers) >= 1, "its {} are {}, for {} dimensions", name, numbers, n)
+    auto, pads = given["auto_pad"], given["pads"] or [0] * (2 * n)
+    pairs: Pairs = []
+    for length, k, by, d in zip(lengths, *found.values(), strict=True):
+        pairs.append(_shared(max((-(-length // by) - 1) * by + (k - 1) * d + 1 - length, 0), auto == "SAME_UPPER"))
+    if auto in (None, "NOTSET"):
+        require(len(pads) == 2 * n, "{} amounts of padding for {} dimensions", len(pads), n)
+        pairs = list(zip(pads[:n], pads[n:], strict=True))
+    size, stride, apart = found.values()
+    return Sliding(size, stride, apart, [(0, 0)] * n if auto == "VALID" else pairs)
 
 
-def _gemm(call: Call, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
-    a = mt.transpose(a, 0, 1) if call["transA"] else a
-    alpha, beta = call["alpha"], call["beta"]
-    if call["transB"] and alpha == beta == 1 and c is not None and c.ndim == 1:
+def _shared(amount: int, more_after: bool) -> tuple[int, int]:
+    """An amount before and after; an odd one is larger at one of the ends."""
+    small = amount // 2
+    return (small, amount - small) if more_after else (amount - small, small)
+
+
+def _gemm(
+    a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float, beta: float, transA: int, transB: int
+) -> Tensor:
+    a = mt.transpose(a, 0, 1) if transA else a
+    if transB and alpha == beta == 1 and c is not None and c.ndim == 1:
         return F.linear(a, b, c)
-    found = mt.matmul(a, mt.transpose(b, 0, 1) if call["transB"] else b)
-    if alpha != 1:
-        found = to_dtype(found * alpha, a.dtype)
+    found = mt.matmul(a, mt.transpose(b, 0, 1) if transB else b)
+    found = found if alpha == 1 else to_dtype(found * alpha, a.dtype)
     if c is None or beta == 0:
         return found
     return found + (c if beta == 1 else to_dtype(c * beta, c.dtype))
 
 
-def _conv(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def _conv(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, group: int, call: Call) -> Tensor:
     n = weight.ndim - 2
-    if x.ndim != weight.ndim or not 1 <= n <= 3:
-        refuse(f"a convolution of {x.spec} with {weight.spec}")
-    stride, apart = per_dimension(call, "strides", n), per_dimension(call, "dilations", n)
-    pairs = pads_of(call, x.shape[2:], weight.shape[2:], stride, apart)
-    if all(before == after >= 0 for before, after in pairs):
-        return CONVOLUTIONS[n - 1](x, weight, bias, stride, [before for before, _ in pairs], apart, call["group"])
-    return CONVOLUTIONS[n - 1](padded(call, x, pairs), weight, bias, stride, 0, apart, call["group"])
+    require(x.ndim == weight.ndim and 1 <= n <= 3, "a convolution of {} with {}", x.spec, weight.spec)
+    at = sliding(call, x, weight.shape[2:])
+    is_even = all(before == after >= 0 for before, after in at.pads)
+    x, pads = (x, [before for before, _ in at.pads]) if is_even else (padded(x, at.pads), [0] * n)
+    return CONVOLUTIONS[n - 1](x, weight, bias, at.stride, pads, at.apart, group)
 
 
-def _conv_transpose(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The gradient of a convolution: one of the operand with zeros between its elements, and the filters turned."""
-    n, groups = weight.ndim - 2, call["group"]
-    if x.ndim != weight.ndim or not 1 <= n <= 3 or groups < 1 or weight.shape[0] % groups:
-        refuse(f"a transposed convolution of {x.spec} with {weight.spec} in {groups} groups")
-    stride, apart = per_dimension(call, "strides", n), per_dimension(call, "dilations", n)
-    more = call["output_padding"] or [0] * n
-    if len(more) != n or min(more) < 0 or len(call["output_shape"] or more) < n:
-        refuse(f"its output_padding is {more}, its output_shape {call['output_shape']}, for {n} dimensions")
-    wide = [(k - 1) * d + 1 for k, d in zip(weight.shape[2:], apart, strict=True)]
-    lengths = [(length - 1) * by + k + e for length, by, k, e in zip(x.shape[2:], stride, wide, more, strict=True)]
-    auto = call["auto_pad"] in ("SAME_UPPER", "SAME_LOWER")
-    wanted = call["output_shape"] or (
-        [length * by for length, by in zip(x.shape[2:], stride, strict=True)] if auto else None
-    )
+def _conv_transpose(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None,
+    *, group: int, output_padding: list[int] | None, output_shape: list[int] | None, auto_pad: str, call: Call,
+) -> Tensor:  # fmt: skip
+    """The gradient of a convolution by its input."""
+    n = weight.ndim - 2
+    fits = x.ndim == weight.ndim and 1 <= n <= 3 and group >= 1 and x.shape[1] == weight.shape[0]
+    fits = fits and weight.shape[0] % group == 0 and 0 not in weight.shape
+    require(fits, "a transposed convolution of {} with {} in {} groups", x.spec, weight.spec, group)
+    at, more = sliding(call, x, weight.shape[2:]), output_padding or [0] * n
+    fits = len(more) == n and min(more) >= 0 and len(output_shape or more) >= n
+    require(fits, "its output_padding is {}, its output_shape {}, for {} dimensions", more, output_shape, n)
+    each = zip(x.shape[2:], at.stride, at.size, at.apart, more, strict=True)
+    lengths = [(length - 1) * by + (k - 1) * d + 1 + extra for length, by, k, d, extra in each]
+    cut, wanted = at.pads, output_shape
+    if wanted is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = [length * by for length, by in zip(x.shape[2:], at.stride, strict=True)]
     if wanted is not None:
-        total = [length - each for length, each in zip(lengths, wanted[-n:], strict=True)]
-        upper = call["auto_pad"] == "SAME_UPPER"
-        cut = [(each // 2, each - each // 2) if upper else (each - each // 2, each // 2) for each in total]
-    else:
-        cut = pads_of(call, x.shape[2:], weight.shape[2:], stride, apart)
-    depth = weight.shape[0] // groups
-    turned = mt.reshape(weight, (groups, depth, *weight.shape[1:]))
-    turned = mt.reshape(mt.transpose(turned, 1, 2), (groups * weight.shape[1], depth, *weight.shape[2:]))
-    turned = mt.flip(turned, list(range(2, 2 + n)))
-    between = tuple([(0, 0, by - 1) for by in stride])
-    shape_of(call.op, [length + k for length, k in zip(lengths, wide, strict=True)])
-    spread = P.pad(x, padding=((0, 0, 0), (0, 0, 0), *between), value=0)
-    ends = [(k - 1 - before, k - 1 - after + e) for k, (before, after), e in zip(wide, cut, more, strict=True)]
-    return CONVOLUTIONS[n - 1](padded(call, spread, ends), turned, bias, 1, 0, apart, groups)
+        new = zip(lengths, wanted[-n:], strict=True)
+        cut = [_shared(length - length_wanted, auto_pad == "SAME_UPPER") for length, length_wanted in new]
+    lengths = [length - before - after for length, (before, after) in zip(lengths, cut, strict=True)]
+    shape = shape_of([x.shape[0], group * weight.shape[1], *lengths])
+    require(min(lengths) > 0, "a result of the shape {}", list(shape))
+    found = input_gradient(x, shape, weight, at.stride, cut, at.apart, group)
+    return contiguous(found) if bias is None else found + mt.reshape(bias, (-1, *(1,) * n))
 
 
 # Integers ---------------------------------------------------------------------------------------------------
@@ -123,28 +133,24 @@ def along(x: Tensor, ndim: int, axis: int) -> Tensor:
     return x if x.ndim != 1 else mt.reshape(x, [-1 if dim == axis else 1 for dim in range(ndim)])
 
 
-def _matmul_integer(
-    call: Call, a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
-) -> Tensor:
-    found = mt.matmul(shifted(a, a_zero, a.ndim - 2), shifted(b, b_zero, b.ndim - 1))
-    return to_dtype(found, int32)
+def _matmul_integer(a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None) -> Tensor:
+    return to_dtype(mt.matmul(shifted(a, a_zero, a.ndim - 2), shifted(b, b_zero, b.ndim - 1)), int32)
 
 
 def _conv_integer(
-    call: Call, x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None
+    x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None, *, group: int, call: Call
 ) -> Tensor:
-    return to_dtype(_conv(call, shifted(x, x_zero, 1), shifted(w, w_zero, 0)), int32)
+    return to_dtype(_conv(shifted(x, x_zero, 1), shifted(w, w_zero, 0), group=group, call=call), int32)
 
 
 # Floats and integers ----------------------------------------------------------------------------------------
 
 
-def _blocks(call: Call, scale: Tensor, x: Tensor) -> Tensor:
+def _blocks(scale: Tensor, x: Tensor, axis: int | None, size: int | None) -> Tensor:
     """A scale or zero point in a shape that broadcasts: per tensor, per channel, or per block along the axis."""
     if scale.numel() == 1:
         return mt.reshape(scale, ())
-    axis = wrap_dim(call["axis"] if call["axis"] is not None else 1, x.ndim)
-    size = call["block_size"]
+    axis = wrap_dim(1 if axis is None else axis, x.ndim)
     if not size or scale.ndim != x.ndim:
         return along(scale, x.ndim, axis)
     shape = list(scale.shape)
@@ -169,33 +175,38 @@ def rounded_to_8_bits(x: Tensor) -> Tensor:
     return dequantised(integers, scale, zero)
 
 
-def _quantize(call: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None = None) -> Tensor:
+def _quantize(
+    x: Tensor, scale: Tensor, zero_point: Tensor | None = None,
+    *, axis: int | None, block_size: int | None = None, output_dtype: DType | None = None,
+) -> Tensor:  # fmt: skip
     """As this library's own quantisation, so that its passes make integer products of models that others quantised.
 
     It multiplies with the reciprocal of the scale, and so may make another integer of a number next to a tie.
     """
-    dtype: DType = zero_point.dtype if zero_point is not None else TYPES[call["output_dtype"] or 2]
-    units, limits = _blocks(call, positive(to_dtype(scale, float32)), x), mt.iinfo(dtype)
-    zero = operand(0.0, float32) if zero_point is None else _blocks(call, to_dtype(zero_point, float32), x)
+    dtype = zero_point.dtype if zero_point is not None else output_dtype or uint8
+    limits, zero = mt.iinfo(dtype), operand(0.0, float32) if zero_point is None else to_dtype(zero_point, float32)
+    units, zero = (_blocks(each, x, axis, block_size) for each in (positive(to_dtype(scale, float32)), zero))
     return quantised(x, units, zero, limits.min, limits.max, dtype)
 
 
-def _dequantize(call: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None = None) -> Tensor:
-    units = _blocks(call, positive(to_dtype(scale, float32)), x)
+def _dequantize(
+    x: Tensor, scale: Tensor, zero_point: Tensor | None = None, *, axis: int | None, block_size: int | None = None
+) -> Tensor:
+    units = _blocks(positive(to_dtype(scale, float32)), x, axis, block_size)
     if zero_point is None:
         return to_dtype(to_dtype(x, float32) * units, scale.dtype)
-    return to_dtype(dequantised(x, units, _blocks(call, to_dtype(zero_point, float32), x)), scale.dtype)
+    zero = _blocks(to_dtype(zero_point, float32), x, axis, block_size)
+    return to_dtype(dequantised(x, units, zero), scale.dtype)
 
 
-ROWS: dict[str, Row] = {
-    "Conv": Row(_conv),
-    "ConvInteger": Row(_conv_integer),
-    "ConvTranspose": Row(_conv_transpose),
+ROWS: dict[str, Row | Callable[..., Any]] = {
+    "Conv": _conv,
+    "ConvInteger": _conv_integer,
+    "ConvTranspose": _conv_transpose,
     "DequantizeLinear": Row(_dequantize, untrained=(1,)),
-    "DynamicQuantizeLinear": Row(lambda call, x: _quantised_by_range(x)),
-    "Einsum": Row(lambda call, *xs: mt.einsum(call["equation"], *xs)),
-    "Gemm": Row(_gemm),
-    "MatMul": Row(lambda call, a, b: mt.matmul(a, b)),
-    "MatMulInteger": Row(_matmul_integer),
-    "QuantizeLinear": Row(_quantize, untrained=(1,), types=("output_dtype",)),
+    "DynamicQuantizeLinear": _quantised_by_range,
+    "Einsum": lambda *xs, equation: mt.einsum(equation, *xs),
+    "Gemm": _gemm,
+    "MatMulInteger": _matmul_integer,
+    "QuantizeLinear": Row(_quantize, untrained=(1,)),
 }

@@ -17,10 +17,8 @@ from minitorch.functional.operands import to_dtype, widened
 from minitorch.functional.pointwise.casting import contiguous
 from minitorch.tensor import Tensor
 
-from ..decoding.limits import refuse
 from ..program import Row
-from ..running import Call
-from .checks import dimension, ints, whole
+from .checks import dimension, dimensions, ints, whole
 
 Reduction = Callable[[Tensor, tuple[int, ...], bool], Tensor]
 
@@ -28,14 +26,11 @@ Reduction = Callable[[Tensor, tuple[int, ...], bool], Tensor]
 def _reduction(function: Reduction) -> Row:
     """A reduction. Where nothing is reduced, it is one of a new dimension of length 1."""
 
-    def apply(call: Call, x: Tensor, axes: Any = None) -> Tensor:
+    def apply(x: Tensor, axes: Any = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Tensor:
         given = [] if axes is None else ints(axes)
-        if not given and call["noop_with_empty_axes"]:
+        if not given and noop_with_empty_axes:
             return function(mt.unsqueeze(x, x.ndim), (x.ndim,), False)
-        dims = tuple([dimension(axis, x.ndim) for axis in given]) if given else tuple(range(x.ndim))
-        if len(set(dims)) < len(dims):
-            refuse(f"an axis comes twice among its {len(dims)}")
-        return function(x, dims, bool(call["keepdims"]))
+        return function(x, tuple(dimensions(given or None, x.ndim)), bool(keepdims))
 
     return Row(apply, known=(1,))
 
@@ -59,60 +54,53 @@ def _prod(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
 
 def _extreme(function: Callable[..., Tensor], end: int) -> Row:
     """The largest or the least number; of nothing, one end of the type's range."""
-    return _reduction(
-        lambda x, dims, keep: (
-            function(x, dims, keep) if math.prod([x.shape[dim] for dim in dims]) else _of_nothing(x, dims, keep, end)
-        )
-    )
+
+    def reduce(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
+        if all(x.shape[dim] for dim in dims):
+            return function(x, dims, keep)
+        shape = [1 if axis in dims else length for axis, length in enumerate(x.shape) if keep or axis not in dims]
+        if x.dtype.is_floating_point or x.dtype is bool_:
+            return mt.full(shape, (-math.inf, math.inf)[end] if x.dtype.is_floating_point else bool(end), dtype=x.dtype)
+        bounds = mt.iinfo(x.dtype)
+        return mt.full(shape, (bounds.min, bounds.max)[end], dtype=x.dtype)
+
+    return _reduction(reduce)
 
 
-def _of_nothing(x: Tensor, dims: tuple[int, ...], keep: bool, end: int) -> Tensor:
-    """One end of the type's range, in the shape that a reduction has."""
-    shape = [1 if axis in dims else length for axis, length in enumerate(x.shape) if keep or axis not in dims]
-    if x.dtype.is_floating_point:
-        return mt.full(shape, (-math.inf, math.inf)[end], dtype=x.dtype)
-    if x.dtype is bool_:
-        return mt.full(shape, bool(end), dtype=x.dtype)
-    bounds = mt.iinfo(x.dtype)
-    return mt.full(shape, (bounds.min, bounds.max)[end], dtype=x.dtype)
-
-
-def _widened(function: Callable[..., Tensor]) -> Row:
+def _widened(function: Reduction) -> Row:
     """A reduction of floats that is computed in float32 at least."""
     return _reduction(lambda x, dims, keep: to_dtype(widened(lambda each: function(each, dims, keep))(x), x.dtype))
 
 
-def _place(function: Callable[..., Tensor]) -> Row:
+def _place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The place of the largest or least element: the first one, or the last with ``select_last_index``."""
 
-    def apply(call: Call, x: Tensor) -> Tensor:
-        axis = dimension(call["axis"], x.ndim)
-        if call["select_last_index"]:
-            found = x.shape[axis] - 1 - function(mt.flip(x, axis), axis)
-        else:
-            found = function(x, axis)
-        return mt.unsqueeze(found, axis) if call["keepdims"] else found
+    def apply(x: Tensor, axis: int, keepdims: int, select_last_index: int = 0) -> Tensor:
+        axis = dimension(axis, x.ndim)
+        if select_last_index:
+            return x.shape[axis] - 1 - function(mt.flip(x, axis), axis, bool(keepdims))
+        return function(x, axis, bool(keepdims))
 
-    return Row(apply)
+    return apply
 
 
 def _scan(function: Callable[..., Tensor], neutral: int) -> Row:
     """Running sums or products, from the front or the back, with or without the element itself."""
 
-    def apply(call: Call, x: Tensor, axis: Any) -> Tensor:
+    def apply(x: Tensor, axis: Any, *, reverse: int, exclusive: int) -> Tensor:
         dim = dimension(whole("the axis", axis), x.ndim)
-        turned = mt.flip(x, dim) if call["reverse"] else x
-        if call["exclusive"]:
+        turned = mt.flip(x, dim) if reverse else x
+        if exclusive:
             length = x.shape[dim]
             first = mt.full_like(part(turned, dim, 0, min(1, length)), neutral)
             turned = mt.cat([first, part(turned, dim, 0, max(length - 1, 0))], dim)
         found = function(contiguous(turned), dim, dtype=x.dtype)
-        return mt.flip(found, dim) if call["reverse"] else found
+        return mt.flip(found, dim) if reverse else found
 
     return Row(apply, known=(1,))
 
 
-ROWS: dict[str, Row] = {
+ROWS: dict[str, Row | Callable[..., Any]] = {
     "ArgMax": _place(mt.argmax),
     "ArgMin": _place(mt.argmin),
     "CumProd": _scan(mt.cumprod, 1),

@@ -6,6 +6,7 @@ Lengths are known when a graph is made, and so are the positions and the weights
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,13 @@ import numpy as np
 import minitorch as mt
 from minitorch.functional.movement.shaping import expand
 from minitorch.functional.operands import from_array, to_dtype, widen
+from minitorch.nn.functional.resampling import cubic, linear, weighted
 from minitorch.tensor import Tensor
 
-from ..decoding.limits import check_numbers, refuse, shape_of
+from ..decoding.limits import check_numbers, require, shape_of
 from ..program import Row
 from ..running import Call
-from .checks import dimension, ints
+from .checks import dimensions, ints
 
 Array = np.ndarray[Any, Any]
 Region = tuple[float, float]  # the part of an axis that tf_crop_and_resize looks at
@@ -44,98 +46,66 @@ NEAREST: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def _linear(distance: Array, a: float) -> Array:
-    found: Array = np.maximum(1 - distance, 0)
-    return found
+KERNELS = {"cubic": (cubic, 2), "linear": (linear, 1)}  # with the distance beyond which they are 0
 
 
-def _cubic(distance: Array, a: float) -> Array:
-    """Keys' kernel (IEEE Transactions on Acoustics, Speech, and Signal Processing 29, 1981)."""
-    near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
-    far = a * (((distance - 5) * distance + 8) * distance - 4)
-    return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
-
-
-KERNELS = {"cubic": (_cubic, 2), "linear": (_linear, 1)}  # with the distance beyond which they are 0
-
-
-def _resize(call: Call, x: Tensor, *given: Array | None) -> Tensor:
+def _resize(x: Tensor, *given: Array | None, mode: str, call: Call) -> Tensor:
     """The row; before opset 11, positions are those of ``asymmetric``, rounded down, or up where an axis shrinks."""
-    is_old = call.version < 11
-    roi, factors, sizes = (*((None, *given) if is_old else given), None, None, None)[:3]
-    dims = [dimension(axis, x.ndim) for axis in call["axes"]] if call["axes"] else list(range(x.ndim))
-    way = COORDINATES.get("asymmetric" if is_old else call["coordinate_transformation_mode"])
-    nearest = NEAREST.get("floor" if is_old else call["nearest_mode"])
-    if way is None or nearest is None or call["mode"] not in (*KERNELS, "nearest"):
-        refuse(f"it resizes by {call['mode']}, {call['coordinate_transformation_mode']}, {call['nearest_mode']}")
+    is_old, options = call.version < 11, defaultdict[str, Any](lambda: None, call.step.attributes)
+    coordinates = "asymmetric" if is_old else options["coordinate_transformation_mode"]
+    rounding, policy = "floor" if is_old else options["nearest_mode"], options["keep_aspect_ratio_policy"]
+    roi, factors, wanted = (*((None, *given) if is_old else given), None, None, None)[:3]
+    dims = dimensions(options["axes"] or None, x.ndim)
+    fits = coordinates in COORDINATES and rounding in NEAREST and mode in (*KERNELS, "nearest")
+    require(fits, "it resizes by {}, {}, {}", mode, coordinates, rounding)
+    sizes = None if wanted is None or not wanted.size else ints(wanted)
     lengths = [x.shape[dim] for dim in dims]
-    scales = _scales(call, lengths, factors, sizes)
-    if sizes is not None and sizes.size and call["keep_aspect_ratio_policy"] in (None, "stretch"):
-        new = ints(sizes)
+    scales = _scales(lengths, factors, sizes, policy)
+    if sizes is not None and policy in (None, "stretch"):
+        new = sizes
     else:
-        round = math.floor if sizes is None or not sizes.size else lambda length: math.floor(length + 0.5)
-        new = [round(length * scale) for length, scale in zip(lengths, scales, strict=True)]
+        half = 0.0 if sizes is None else 0.5
+        new = [math.floor(length * scale + half) for length, scale in zip(lengths, scales, strict=True)]
     ends = [0.0] * len(dims) + [1.0] * len(dims) if roi is None or not roi.size else roi.tolist()
-    if len(ends) != 2 * len(dims):
-        refuse(f"its region has {len(ends)} numbers, for {len(dims)} axes")
-    whole = dict(zip(dims, new, strict=True))
-    shape_of(call.op, [whole.get(dim, length) for dim, length in enumerate(x.shape)])
-    found = x if call["mode"] == "nearest" else widen(x)
+    require(len(ends) == 2 * len(dims), "its region has {} numbers, for {} axes", len(ends), len(dims))
+    shape_of([dict(zip(dims, new, strict=True)).get(dim, length) for dim, length in enumerate(x.shape)])
+    found = x if mode == "nearest" else widen(x)
     for at, (dim, n, m, scale) in enumerate(zip(dims, lengths, new, scales, strict=True)):
         region = ends[at], ends[at + len(dims)]
         if (n, scale) == (m, 1) and region == (0, 1):
             continue
         check_numbers("its positions", m)
         # As in runtimes, the nearest element is found in float32: 3 / 0.6 is 5 there, and less in float64.
-        kind: Any = np.float32 if call["mode"] == "nearest" else np.float64
-        places = np.broadcast_to(way(np.arange(m, dtype=kind), kind(scale), n, m, region), m)
-        if call["mode"] == "nearest":
-            rounded = np.ceil(places) if is_old and scale < 1 else nearest(places)
+        kind: Any = np.float32 if mode == "nearest" else np.float64
+        places = np.broadcast_to(COORDINATES[coordinates](np.arange(m, dtype=kind), kind(scale), n, m, region), m)
+        if mode == "nearest":
+            rounded = np.ceil(places) if is_old and scale < 1 else NEAREST[rounding](places)
             found = _selected(found, dim, np.clip(rounded, 0, max(n - 1, 0)).astype(np.int64))
         else:
-            found = _weighted(call, found, dim, places, scale)
-        if call["coordinate_transformation_mode"] == "tf_crop_and_resize":
+            wide, (kernel, reach) = max(1 / scale, 1.0) if options["antialias"] else 1.0, KERNELS[mode]
+            check_numbers("its weights", math.ceil(2 * m * (reach * wide + 1)))
+            found = weighted(
+                found, dim, places, kernel, reach, options["cubic_coeff_a"], wide, bool(options["exclude_outside"])
+            )
+        if coordinates == "tf_crop_and_resize":
             outside = from_array(((places < 0) | (places > n - 1)).reshape(-1, *(1,) * (x.ndim - dim - 1)))
-            found = mt.where(outside, call["extrapolation_value"], found)
+            found = mt.where(outside, options["extrapolation_value"], found)
     return to_dtype(found, x.dtype)
 
 
-def _scales(call: Call, lengths: list[int], factors: Array | None, sizes: Array | None) -> list[float]:
+def _scales(lengths: list[int], factors: Array | None, sizes: list[int] | None, policy: str | None) -> list[float]:
     """By how much each axis grows."""
-    if sizes is not None and sizes.size:
-        found = [m / max(n, 1) for n, m in zip(lengths, ints(sizes), strict=False)]
-        policy = {"not_larger": min, "not_smaller": max}.get(call["keep_aspect_ratio_policy"])
-        found = [policy(found)] * len(found) if policy else found
-        count = sizes.size
+    if sizes is not None:
+        found = [m / max(n, 1) for n, m in zip(lengths, sizes, strict=False)]
+        choose = {"not_larger": min, "not_smaller": max}.get(policy or "")
+        found = [choose(found)] * len(found) if choose and found else found
+        count = len(sizes)
     else:
         found = [] if factors is None else factors.astype(np.float64).tolist()
         count = len(found)
-    if count != len(lengths) or not all(math.isfinite(scale) and scale > 0 for scale in found):
-        refuse(f"{count} lengths or scales for {len(lengths)} axes: {found}")
+    is_right = count == len(lengths) and all(math.isfinite(scale) and scale > 0 for scale in found)
+    require(is_right, "{} lengths or scales for {} axes: {}", count, len(lengths), found)
     return found
-
-
-def _weighted(call: Call, x: Tensor, dim: int, places: Array, scale: float) -> Tensor:
-    """Along one axis, the sum of the elements around each position by their distance from it."""
-    kernel, reach = KERNELS[call["mode"]]
-    narrow = min(scale, 1.0) if call["antialias"] else 1.0
-    around = np.arange(math.floor(-reach / narrow) + 1, math.ceil(reach / narrow) + 1)
-    check_numbers("its weights", len(places) * len(around))
-    at = np.floor(places)[:, None] + around
-    weights = kernel(np.abs(at - places[:, None]) * narrow, call["cubic_coeff_a"])
-    if call["exclude_outside"]:
-        weights = np.where((at < 0) | (at >= x.shape[dim]), 0, weights)
-    if call["exclude_outside"] or call["antialias"]:
-        weights = weights / weights.sum(1, keepdims=True)
-    rows = np.clip(at, 0, x.shape[dim] - 1).astype(np.int64)
-    shape = (-1, *(1,) * (x.ndim - dim - 1))
-    total: Tensor | None = None
-    for row, weight in zip(rows.T, weights.T, strict=True):
-        if weight.any():
-            part = _selected(x, dim, row)
-            part = part * to_dtype(from_array(weight.reshape(shape)), x.dtype) if (weight != 1).any() else part
-            total = part if total is None else total + part
-    return _selected(x, dim, rows[:, 0]) if total is None else total
 
 
 def _selected(x: Tensor, dim: int, places: Array) -> Tensor:
