@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +34,7 @@ from ..colours import OUTPUT, UPDATE, Role
 from .drawing import Drawing
 from .graphs import Setting, of_graph
 from .kernels import of_ledger
-from .modules import scopes_of
+from .scopes import scopes
 from .tape import of_tape
 
 OUTCOMES: dict[str, tuple[Role, str]] = {  # the outputs of a traced call, by `Traced.outcomes`
@@ -67,14 +68,6 @@ def _draw_program(program: Program, setting: Setting, fused: bool) -> Drawing:
     return of_ledger(program.ledger, setting) if fused else of_graph(program.graph, setting)
 
 
-def _of_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
-    return _draw(graph, Setting(), fused)
-
-
-def _of_ledger(found: Ledger, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
-    return of_ledger(found)
-
-
 def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
     if fused and isinstance(run, Stages):
         return of_ledger(run.ledger)
@@ -82,39 +75,32 @@ def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool
 
 
 def _of_jitted(f: Inspectable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
-    return _traced(f, args, kwargs, fused, {})
+    traced = f.traced(*args, **kwargs)
+    return _draw_program(traced.program, setting_of(traced), fused)
 
 
 def _of_module(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
-    with no_grad(), scopes_of(module) as scopes:
-        return _traced(Jitted(module, "interpret", None, (), 1), args, kwargs, fused, scopes)
+    with no_grad():
+        traced = Jitted(module, "interpret", None, (), 1).traced(*args, **kwargs)
+    nesting = scopes(*traced.recorded)  # operations of no submodule stand outside
+    innermost = {node: path[-1] for node, path in nesting.items() if len(path) > 1}
+    return _draw_program(traced.program, replace(setting_of(traced), scopes=innermost), fused)
 
 
-def _traced(
-    f: Inspectable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    fused: bool,
-    scopes: Mapping[Node, tuple[str, str]],
-) -> Drawing:
-    traced = f.traced(*args, **kwargs)
-    return _draw_program(traced.program, setting_of(traced, scopes), fused)
-
-
-def setting_of(traced: Traced, scopes: Mapping[Node, tuple[str, str]] | None = None) -> Setting:
+def setting_of(traced: Traced) -> Setting:
     """The roles of the inputs and outputs of a traced function's graph."""
     count = len(traced.program.graph.inputs)
     results = []
     for kind, name in traced.outcomes():
         role, word = OUTCOMES[kind]
         results.append((role, f"{word} {name}".strip()))
-    return Setting(frozenset(range(count - len(traced.captured), count)), tuple(results), scopes or {})
+    return Setting(frozenset(range(count - len(traced.captured), count)), tuple(results))
 
 
 def _of_session_graph(graph: SessionGraph, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
     staging = graph.recording
     if staging is None:
-        return _of_graph(graph, args, kwargs, fused)
+        return _draw(graph, Setting(), fused)
     last = {id(item.variable): item for item in staging.writes}
     used = {operand for node in graph.nodes for operand in node.inputs} | {item.after for item in last.values()}
     names = {
@@ -151,10 +137,6 @@ def _variables() -> dict[str, Any]:
     """The caller's variables."""
     frame = user_frame()
     return {} if frame is None else {**frame.f_globals, **frame.f_locals}
-
-
-def _of_tensor(tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
-    return _of_tensors([tensor], fused)
 
 
 def _of_several(tensors: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
@@ -231,13 +213,13 @@ def _renamed(graph: Graph, names: Mapping[Node, str]) -> Graph:
 # The types that `show` takes, the special before the general.
 SUBJECTS: tuple[tuple[type | tuple[type, ...], Draw], ...] = (
     (SessionGraph, _of_session_graph),
-    (Graph, _of_graph),
-    (Ledger, _of_ledger),
+    (Graph, lambda graph, args, kwargs, fused: _draw(graph, Setting(), fused)),
+    (Ledger, lambda ledger, args, kwargs, fused: of_ledger(ledger)),
     (Run, _of_run),
     (Inspectable, _of_jitted),
     (Session, _of_session),
     (Module, _of_module),
-    (Tensor, _of_tensor),
+    (Tensor, lambda tensor, args, kwargs, fused: _of_tensors([tensor], fused)),
     (LazyStaging, _of_lazy),
     ((list, tuple, dict), _of_several),
 )

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from ..colours import CONSTANT, INPUT, OTHER, OUTPUT, PARAMETER, ROLES, UPDATE
 from ..drawings.drawing import Arrow, Drawing, Mark
+from ..drawings.scopes import Nesting
 from ..painting.layout import Box, Curve, Positions, lay_out
-from .scopes import Nesting
 
 MOST_MEMBERS = 40  # of a box; raising it makes an open box too large to be read, and Graphviz slow
 MOST_NEIGHBOURS = 12  # of a mark that connects others; what has more, such as a learning rate, belongs to all of them

@@ -22,8 +22,8 @@ from ..colours import KERNELS
 from ..drawings.drawing import Arrow, Drawing, Mark
 from ..drawings.graphs import Setting, label_of, of_graph
 from ..drawings.kernels import of_ledger
+from ..drawings.scopes import Nesting, scopes
 from .correspondence import ADDED, REMOVED, REWRITTEN, Snapshot, follow
-from .scopes import Nesting, scopes
 
 OPERAND = "·"  # stands for operands in labels; the arrows show them
 
