@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .driver import Driver, call_purely, driver
+from .driver import Driver, call_purely, driver, within
 from .limit import Limited
 from .needs import EAGER as NEEDS
 from .recording import OPERATORS, Row, operators
@@ -68,11 +68,12 @@ def lazy(call: Limited, case: tuple[str, Any]) -> Any:
 # --- key --------------------------------------------------------------------------------------------------------
 
 
-@driver("deferred.key", NEEDS)
-def key(call: Limited, case: tuple[str, Any]) -> Any:
-    """Two recordings; the answer says whether a dict takes the second key for the first."""
-    one, other = case[1]
-    return call.within(lambda key: key(*other) in {key(*one): 0})
+def _is_taken(key: Any, one: Any, other: Any) -> bool:
+    """Whether a dict takes the second of two recordings' keys for the first."""
+    return key(*other) in {key(*one): 0}
+
+
+key = Driver("deferred.key", within(_is_taken), NEEDS)
 
 
 # --- descend ----------------------------------------------------------------------------------------------------

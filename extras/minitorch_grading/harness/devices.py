@@ -7,8 +7,7 @@ from typing import Any
 
 from minitorch.tensor import Tensor
 
-from .driver import Driver, call_purely, driver
-from .limit import Limited
+from .driver import Driver, call_purely, within
 from .needs import Needs
 from .plain import Array
 
@@ -82,12 +81,10 @@ all_gather, all_reduce, messages = (
 
 
 def _trained(train: Any, weight: Array, batches: list[list[tuple[Array, Array]]], rate: float) -> Any:
+    """Train on batches in pieces; the answer is the weight at the end."""
     w = Tensor(weight)
     w.requires_grad = True
     return train(w, [[(Tensor(x), Tensor(y)) for x, y in batch] for batch in batches], rate)
 
 
-@driver("devices.train", NEEDS)
-def train(call: Limited, case: tuple[str, Any]) -> Any:
-    """A weight, batches in pieces, and a learning rate; the answer is the weight at the end."""
-    return call.within(_trained, *case[1])
+train = Driver("devices.train", within(_trained), NEEDS)

@@ -119,6 +119,28 @@ def call_purely(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
     return Fault(MUTATION, f"it changes its argument {changed[0]}, which the caller may still need: work on a copy")
 
 
+def within(work: Callable[..., Any]) -> Answer:
+    """Make the function of a driver of `work`, which gets the student's object and what the case has, and its time.
+
+    Example:
+        >>> twice = Driver("arithmetic.twice", within(lambda function, number: function(function(number))), Needs())
+        >>> twice.answering(lambda number: 2 * number)({"tuple": ["twice", 3]})
+        12
+    """
+
+    def answer(call: Limited, case: tuple[str, Any]) -> Any:
+        return call.within(work, *(case[1] if type(case[1]) is tuple else (case[1],)))
+
+    return answer
+
+
+def refused(answer: Any, is_wanted: bool) -> Any:
+    """What was raised as a pair of texts, if that is wanted of the student's function; any other answer as it is."""
+    unlike = (TIMEOUT, "NotImplementedError", "NameError", "WithheldError")
+    is_one = is_wanted and isinstance(answer, Fault) and answer.kind not in unlike
+    return (answer.kind, answer.text) if is_one else answer
+
+
 _grader: Callable[[object], Any] | None = None  # set where a class is graded, and nowhere else
 
 

@@ -13,10 +13,10 @@ from minitorch.ir import PRIMITIVES
 from minitorch.primitives import mul
 from minitorch.tensor import Tensor
 
-from .driver import driver
+from .driver import Driver, driver, refused, within
 from .limit import Limited
 from .needs import Needs
-from .plain import TIMEOUT, Array, Fault
+from .plain import Array
 
 NEEDS = Needs(engine=("autograd", "functional"), without=("primitives.movement._expand_rule",))
 
@@ -86,10 +86,7 @@ def observed(note: Any, name: str, x: Array, y: Array) -> Any:
     return ledger
 
 
-@driver("eager.observe", NEEDS)
-def observe(call: Limited, case: tuple[str, Any]) -> Any:
-    """The name of a program, and its x and y."""
-    return call.within(observed, *case[1])
+observe = Driver("eager.observe", within(observed), NEEDS)
 
 
 # --- mean_squared_error -----------------------------------------------------------------------------------------
@@ -102,9 +99,7 @@ def mean_squared_error(call: Limited, case: tuple[str, Any]) -> Any:
     """Prediction and target; where they do not fit, what is raised is the answer."""
     part, (prediction, target) = case
     answer = call(Tensor(prediction), Tensor(target))
-    refused = isinstance(answer, Fault) and part == REFUSED
-    expected = refused and answer.kind not in (TIMEOUT, "NotImplementedError", "NameError")
-    return (answer.kind, answer.text) if expected else answer
+    return refused(answer, part == REFUSED)
 
 
 # --- first_bad --------------------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from minitorch.dtypes import float32
 from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.ir import Node, Shape, Spec
 
-from .driver import Driver, call_purely, driver
-from .limit import Limited
+from .driver import Driver, call_purely, within
 from .needs import Needs
 from .plain import described, plain
 
@@ -99,12 +98,7 @@ def _text(function: Any, rows: Any, shapes: Any) -> str:
     return str(read(function, rows, shapes))
 
 
-@driver("export.lower", NEEDS)
-def lower(call: Limited, case: tuple[str, tuple[Any, Any]]) -> Any:
-    """The nodes of a model, and the shapes of its inputs; the answer is the text of the graph."""
-    return call.within(_text, *case[1])
-
-
+lower = Driver("export.lower", within(_text), NEEDS)
 hard_swish, masked_softmax, formulas, name_table = (
     Driver(f"export.{name}", call_purely, NEEDS) for name in ("hard_swish", "masked_softmax", "formulas", "name_table")
 )

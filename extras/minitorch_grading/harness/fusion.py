@@ -11,10 +11,10 @@ from minitorch import primitives as P
 from minitorch.graph import Graph
 from minitorch.ir import Node, Shape
 
-from .driver import driver
+from .driver import Driver, driver
 from .limit import Limited
 from .needs import GRAPHS as NEEDS
-from .nodes import places_of
+from .nodes import on_graph
 
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
@@ -45,20 +45,13 @@ def kernel_bytes(call: Limited, case: tuple[str, Any]) -> Any:
 # --- partition --------------------------------------------------------------------------------------------------
 
 
-@driver("fusion.partition", NEEDS)
-def partition(call: Limited, case: tuple[str, str]) -> Any:
-    """A graph; the answer has the places of the nodes of each kernel."""
-    graph = Graph.parse(case[1])
-    return places_of(operations(graph), call(graph))
+partition = Driver("fusion.partition", on_graph(operations), NEEDS)
 
 
 # --- generate, roofline, measure --------------------------------------------------------------------------------
 
 
-@driver("fusion.generate", NEEDS)
-def generate(call: Limited, case: tuple[str, str]) -> Any:
-    """A graph; the answer is the source, which the judge runs."""
-    return call(Graph.parse(case[1]))
+generate = Driver("fusion.generate", on_graph(), NEEDS)  # the answer is the source, which the judge runs
 
 
 @driver("fusion.roofline", NEEDS)

@@ -12,10 +12,10 @@ from minitorch.dtypes import float32
 from minitorch.graph import Graph, apply, input_node
 from minitorch.ir import Node, Spec
 
-from .driver import driver
+from .driver import Driver, driver, within
 from .limit import Limited
 from .needs import GRAPHS as NEEDS
-from .nodes import everything_in, places_of
+from .nodes import everything_in, on_graph, places_of
 from .plain import Array
 
 # --- order ------------------------------------------------------------------------------------------------------
@@ -70,11 +70,7 @@ def run(call: Limited, case: tuple[str, Any]) -> Any:
 # --- release ----------------------------------------------------------------------------------------------------
 
 
-@driver("graph.release", NEEDS)
-def release(call: Limited, case: tuple[str, str]) -> Any:
-    """A graph."""
-    graph = Graph.parse(case[1])
-    return places_of(everything_in(graph), call(graph))
+release = Driver("graph.release", on_graph(), NEEDS)
 
 
 # --- backward ---------------------------------------------------------------------------------------------------
@@ -108,7 +104,4 @@ def _backward_once(backward: Any, text: str, x: float, y: float) -> Any:
     return backward(graph, pull)
 
 
-@driver("graph.backward", NEEDS)
-def backward(call: Limited, case: tuple[str, Any]) -> Any:
-    """A graph, and the values of its two inputs."""
-    return call.within(_backward_once, *case[1])
+backward = Driver("graph.backward", within(_backward_once), NEEDS)

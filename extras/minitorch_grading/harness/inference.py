@@ -11,8 +11,7 @@ from minitorch.graph import Graph, literal
 from minitorch.ir import Node
 from minitorch.primitives import constant
 
-from .driver import Driver, call_purely, driver
-from .limit import Limited
+from .driver import Driver, call_purely, within
 from .needs import Needs
 from .plain import Array, described
 
@@ -48,7 +47,4 @@ def _folded(function: Any, text: str) -> str:
     return str(result)
 
 
-@driver("inference.fold", NEEDS)
-def fold(call: Limited, case: tuple[str, str]) -> Any:
-    """A graph; the answer is the text of the graph that comes back."""
-    return call.within(_folded, case[1])
+fold = Driver("inference.fold", within(_folded), NEEDS)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from minitorch import primitives as P
-from minitorch.graph import Graph
 from minitorch.ir import INPUT, Node
 
-from .driver import call_purely, driver
-from .limit import Limited
+from .driver import Driver, call_purely
 from .needs import GRAPHS as NEEDS
-from .nodes import everything_in, places_of
+from .nodes import on_graph
 
 # --- what the notebook works with, too --------------------------------------------------------------------------
 
@@ -31,24 +27,8 @@ def is_buffer(node: Node) -> bool:
 # --- the tasks --------------------------------------------------------------------------------------------------
 
 
-@driver("memory.live_ranges", NEEDS)
-def live_ranges(call: Limited, case: tuple[str, str]) -> Any:
-    """A graph; the answer names nodes by their places among inputs and nodes."""
-    graph = Graph.parse(case[1])
-    found = call(graph)
-    if not isinstance(found, dict):
-        return found
-    return dict(zip(places_of(everything_in(graph), [*found]), found.values(), strict=True))
-
-
-@driver("memory.may_overwrite", NEEDS)
-def may_overwrite(call: Limited, case: tuple[str, str]) -> Any:
-    """A graph; the answer has pairs of places."""
-    graph = Graph.parse(case[1])
-    return places_of(everything_in(graph), call(graph))
-
-
-best_fit = driver("memory.best_fit", NEEDS)(call_purely)
-# They may search:
-plan = driver("memory.plan", NEEDS, seconds=4.0)(call_purely)
-checkpoints = driver("memory.checkpoints", NEEDS, seconds=4.0)(call_purely)
+live_ranges, may_overwrite = (Driver(f"memory.{name}", on_graph(), NEEDS) for name in ("live_ranges", "may_overwrite"))
+best_fit = Driver("memory.best_fit", call_purely, NEEDS)
+plan, checkpoints = (  # they may search
+    Driver(f"memory.{name}", call_purely, NEEDS, seconds=4.0) for name in ("plan", "checkpoints")
+)

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .driver import Driver, call_purely
-from .limit import Limited
+from .driver import Driver, call_purely, within
 from .needs import EAGER as NEEDS
 from .recording import OPERATORS, operators, refusal
 
@@ -206,13 +205,8 @@ def _lines(kernel: Any, shapes: Mapping[str, Any]) -> str:
     return "\n".join(record(kernel, **{name: tuple(shape) for name, shape in shapes.items()}).lines)
 
 
-def recorded(call: Limited, case: tuple[str, Any]) -> Any:
-    """The shapes of the arrays; the answer is the record."""
-    return call.within(_lines, case[1])
-
-
 softmax, largest_and_total, variance, logsumexp, attention_row = (
-    Driver(f"reductions.{name}", recorded, NEEDS)
+    Driver(f"reductions.{name}", within(_lines), NEEDS)
     for name in ("softmax", "largest_and_total", "variance", "logsumexp", "attention_row")
 )
 merge_moments = Driver("reductions.merge_moments", call_purely, NEEDS)

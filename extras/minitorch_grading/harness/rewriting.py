@@ -8,8 +8,7 @@ from minitorch.graph import Graph
 from minitorch.passes.pipeline import Pass, run_pipeline
 from minitorch.passes.rewrite import Rules, rewrite
 
-from .driver import Driver, driver
-from .limit import Limited
+from .driver import Driver, within
 from .needs import Needs
 from .plain import described
 
@@ -28,12 +27,8 @@ def _passed(function: Any, text: str) -> str:
     return str(run_pipeline(Graph.parse(text), [Pass("yours", checked, "A student's pass.")]).graph)
 
 
-def _pass(call: Limited, case: tuple[str, str]) -> Any:
-    return call.within(_passed, case[1])
-
-
 dead_code, fold_constants, merge = (
-    Driver(f"rewriting.{name}", _pass, NEEDS) for name in ("dead_code", "fold_constants", "merge")
+    Driver(f"rewriting.{name}", within(_passed), NEEDS) for name in ("dead_code", "fold_constants", "merge")
 )
 
 
@@ -44,7 +39,4 @@ def _rewritten(laws: Any, text: str) -> str:
     return str(rewrite(Graph.parse(text), rules))
 
 
-@driver("rewriting.laws", NEEDS)
-def laws(call: Limited, case: tuple[str, str]) -> Any:
-    """An expression, which is rewritten by the student's table."""
-    return call.within(_rewritten, case[1])
+laws = Driver("rewriting.laws", within(_rewritten), NEEDS)

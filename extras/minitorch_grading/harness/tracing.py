@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .driver import Driver, call_purely, driver
+from .driver import Driver, call_purely, driver, refused, within
 from .garbage import young
 from .limit import Limited
 from .needs import EAGER as NEEDS
-from .plain import TIMEOUT, Array, Fault
+from .plain import Array
 from .recording import operators, refusal
 
 # --- what the notebook works with, too --------------------------------------------------------------------------
@@ -160,19 +160,18 @@ def trace(call: Limited, case: tuple[str, tuple[str, int]]) -> Any:
     """The source of a function, and its arguments; where it decides by a value, what is raised is the answer."""
     part, (source, count) = case
     answer = call(eval(source, {}), count)
-    refused = isinstance(answer, Fault) and part == REFUSED
-    expected = refused and answer.kind not in (TIMEOUT, "NotImplementedError", "NameError", "WithheldError")
-    return (answer.kind, answer.text) if expected else answer
+    return refused(answer, part == REFUSED)
 
 
 # --- signature --------------------------------------------------------------------------------------------------
 
 
-@driver("tracing.signature", NEEDS)
-def signature(call: Limited, case: tuple[str, Any]) -> Any:
-    """The arguments of two calls; the answer says whether a dict takes the second signature for the first."""
-    one, other = case[1]
-    return call.within(lambda signature: signature(other) in {signature(one): 0})
+def _is_taken(signature: Any, one: Any, other: Any) -> bool:
+    """Whether a dict takes the second of two calls' signatures for the first."""
+    return signature(other) in {signature(one): 0}
+
+
+signature = Driver("tracing.signature", within(_is_taken), NEEDS)
 
 
 # --- train ------------------------------------------------------------------------------------------------------
@@ -201,10 +200,7 @@ def _clipped(function: Any, length: int, limit: float) -> Any:
     return program, sum(each() is not None for each in _made)
 
 
-@driver("tracing.clipped", NEEDS)
-def clipped(call: Limited, case: tuple[str, Any]) -> Any:
-    """The length of an array, and the limit; the judge runs the program."""
-    return call.within(_clipped, *case[1])
+clipped = Driver("tracing.clipped", within(_clipped), NEEDS)
 
 
 # --- buckets ----------------------------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ from minitorch.dtypes import float32
 from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.ir import Node, Shape, Spec
 
-from .driver import Driver, call_purely
-from .limit import Limited
+from .driver import Driver, call_purely, within
 from .needs import Needs
 from .plain import described, plain
 
@@ -103,11 +102,6 @@ def _places(function: Any, queries: Any, keys: Any, values: Any, old_keys: Any, 
     return mixed, old_keys, old_values
 
 
-def one_text(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
-    """What each place gets, and the cache at the end."""
-    return call.within(_places, *case[1])
-
-
 def _each(function: Any, texts: list[Any], context: int) -> list[Any]:
     """The arguments for each text; a number of NumPy's is a number."""
     found = [function(text, context) for text in texts]
@@ -119,21 +113,11 @@ def _each(function: Any, texts: list[Any], context: int) -> list[Any]:
     ]
 
 
-def many_texts(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
-    """The arguments for texts of several lengths."""
-    return call.within(_each, *case[1])
-
-
 def _text(function: Any, *sizes: int) -> str:
     return str(program_of(function, *sizes))
 
 
-def written(call: Limited, case: tuple[str, Any]) -> Any:
-    """The text of the graph."""
-    return call.within(_text, *case[1])
-
-
 mask = Driver("transformer.mask", call_purely, NEEDS)
-cached_step = Driver("transformer.cached_step", one_text, NEEDS)
-call_arguments = Driver("transformer.call_arguments", many_texts, NEEDS)
-cheaper = Driver("transformer.cheaper", written, NEEDS)
+cached_step = Driver("transformer.cached_step", within(_places), NEEDS)
+call_arguments = Driver("transformer.call_arguments", within(_each), NEEDS)
+cheaper = Driver("transformer.cheaper", within(_text), NEEDS)
