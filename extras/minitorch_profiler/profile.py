@@ -37,6 +37,16 @@ class _Counted(Generic[T]):
         return found
 
 
+def _sum(name: str, doc: str) -> _Counted[int]:
+    """A count of all rows together."""
+
+    def count(profile: Profile) -> int:
+        return sum(getattr(row, name) for row in profile._rows)
+
+    count.__name__, count.__doc__ = name, doc
+    return _Counted(count)
+
+
 class Profile(Tabular):
     """The events of a `profile` block; print it for the table.
 
@@ -107,6 +117,11 @@ class Profile(Tabular):
         """All other time: the program's own Python, and in eager mode the functions that apply primitives."""
         return self.total - sum(self._own.values()) - self.recorder.before / 1e9
 
+    @property
+    def times(self) -> dict[str, float]:
+        """The parts of the total, by name."""
+        return {name: getattr(self, name) for name in ("kernels", "dispatch", "tracing", "compiling", "outside")}
+
     # Counts ---------------------------------------------------------------------------------------------
 
     def rows(self, by: str = "operation") -> list[Row]:
@@ -117,30 +132,11 @@ class Profile(Tabular):
     def _rows(self) -> list[Row]:
         return self.rows()
 
-    @property
-    def calls(self) -> int:
-        """The number of operations, nodes and kernels that ran."""
-        return sum(row.calls for row in self._rows)
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes from memory, of all of them."""
-        return sum(row.bytes_read for row in self._rows)
-
-    @property
-    def bytes_written(self) -> int:
-        """Bytes to memory."""
-        return sum(row.bytes_written for row in self._rows)
-
-    @property
-    def flops(self) -> int:
-        """Arithmetic operations on elements."""
-        return sum(row.flops for row in self._rows)
-
-    @property
-    def transcendentals(self) -> int:
-        """Elements of exp, log and the like."""
-        return sum(row.transcendentals for row in self._rows)
+    calls = _sum("calls", "The number of operations, nodes and kernels that ran.")
+    bytes_read = _sum("bytes_read", "Bytes from memory, of all of them.")
+    bytes_written = _sum("bytes_written", "Bytes to memory.")
+    flops = _sum("flops", "Arithmetic operations on elements.")
+    transcendentals = _sum("transcendentals", "Elements of exp, log and the like.")
 
     # Memory ---------------------------------------------------------------------------------------------
 
@@ -155,30 +151,16 @@ class Profile(Tabular):
         return [((when - self.recorder.begin) / 1e9, size) for (when, _), size in zip(changes, alive, strict=True)]
 
     @property
+    def bytes(self) -> int:
+        """Read and written together."""
+        return self.bytes_read + self.bytes_written
+
+    @property
     def peak_bytes(self) -> int:
         """The most live bytes."""
         return max((size for _, size in self.live), default=0)
 
     # Showing --------------------------------------------------------------------------------------------
-
-    def _totals(self) -> texts.Totals:
-        parts = {
-            "kernels": self.kernels,
-            "dispatch": self.dispatch,
-            "tracing": self.tracing,
-            "compiling": self.compiling,
-            "outside": self.outside,
-        }
-        return texts.Totals(
-            self.total,
-            parts,
-            self.calls,
-            self.bytes_read,
-            self.bytes_written,
-            self.flops,
-            self.transcendentals,
-            self.peak_bytes,
-        )
 
     def table(self, by: str = "operation", limit: int = LIMIT, roofs: Machine | None = None) -> str:
         """The rows as text, with the share that each has of this machine's memory bandwidth and peak FLOP rate.
@@ -188,18 +170,18 @@ class Profile(Tabular):
             limit: the most rows.
             roofs: the machine; by default this one, which is measured if it has not been.
         """
-        return "\n".join(map(str, texts.parts(self.rows(by), self._totals(), by, limit, roofs or machine())))
+        return "\n".join(map(str, texts.parts(self, by, limit, roofs or machine())))
 
     def compare(self, other: Profile, by: str = "operation") -> str:
         """A table of this profile beside another one of the same program, row by row and in total."""
-        return texts.comparison((self.rows(by), other.rows(by)), (self._totals(), other._totals()), by)
+        return texts.comparison(self, other, by)
 
     def chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write a timeline that https://ui.perfetto.dev and ``chrome://tracing`` open."""
         chrome.write(self.recorder, self.live, path)
 
     def _parts(self) -> Iterator[Table | str]:
-        return texts.parts(self.rows(), self._totals(), "operation", LIMIT, machine())
+        return texts.parts(self, "operation", LIMIT, machine())
 
 
 @block

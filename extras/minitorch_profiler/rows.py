@@ -19,7 +19,7 @@ TIMED = ("operation", "node", "kernel")  # events that compute
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(cost.Traffic):
     """The work of one run of an operation or a kernel.
 
     Attributes:
@@ -42,7 +42,7 @@ class Work:
 
 
 @dataclass
-class Row:
+class Row(cost.Traffic):
     """The added-up runs of one operation or kernel; a row of a table.
 
     Attributes:
@@ -68,11 +68,6 @@ class Row:
     flops: int = 0
     transcendentals: int = 0
     flops_by_type: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def bytes(self) -> int:
-        """Read and written together."""
-        return self.bytes_read + self.bytes_written
 
     def add(self, work: Work, seconds: float) -> None:
         """Add one run."""

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from minitorch.tables import Table
 
 from .machines import Machine
 from .rows import Row
 
-
-@dataclass(frozen=True)
-class Totals:
-    """The sums of a profile.
-
-    Attributes:
-        seconds: the time of the block.
-        parts: the parts of this time, by name.
-        calls: operations, nodes and kernels that ran.
-        bytes_read, bytes_written, flops, transcendentals: of all of them.
-        peak_bytes: the most memory of the block at once.
-    """
-
-    seconds: float
-    parts: dict[str, float]
-    calls: int
-    bytes_read: int
-    bytes_written: int
-    flops: int
-    transcendentals: int
-    peak_bytes: int
+if TYPE_CHECKING:
+    from .profile import Profile
 
 
 def shares(row: Row, roofs: Machine) -> tuple[float, float]:
@@ -47,8 +28,9 @@ def shares(row: Row, roofs: Machine) -> tuple[float, float]:
     return row.bytes / row.seconds / roofs.bandwidth, arithmetic / row.seconds
 
 
-def parts(found: Sequence[Row], totals: Totals, by: str, limit: int, roofs: Machine) -> Iterator[Table | str]:
+def parts(profile: Profile, by: str, limit: int, roofs: Machine) -> Iterator[Table | str]:
     """One profile: its rows, and the sums."""
+    found = profile.rows(by)
     width = max([len(row.name) for row in found[:limit]] + [9])
     numbers = ("calls", "ms", "time", "MB read", "written", "MFLOP", "GB/s", "of copy", "GFLOP/s", "of peak")
     template = f"{{:<{width}}} {{:<6}}{{:>6}}{{:>9}}{{:>5}}{{:>9}}{{:>9}}{{:>9}}{{:>7}}{{:>8}}{{:>8}}{{:>8}}  {{}}"
@@ -57,7 +39,7 @@ def parts(found: Sequence[Row], totals: Totals, by: str, limit: int, roofs: Mach
         memory, arithmetic = shares(row, roofs)
         seconds = row.seconds or float("inf")
         rows.append((
-            row.name, row.kind, str(row.calls), f"{row.seconds * 1e3:.3f}", f"{_share(row, totals):.0%}",
+            row.name, row.kind, str(row.calls), f"{row.seconds * 1e3:.3f}", f"{_share(row, profile):.0%}",
             f"{row.bytes_read / 1e6:.3f}", f"{row.bytes_written / 1e6:.3f}", f"{row.flops / 1e6:.3f}",
             f"{row.bytes / seconds / 1e9:.1f}", f"{memory:.0%}", f"{row.flops / seconds / 1e9:.1f}",
             f"{arithmetic:.0%}", row.where[:60],
@@ -66,39 +48,38 @@ def parts(found: Sequence[Row], totals: Totals, by: str, limit: int, roofs: Mach
     yield Table(template, rows, (by, "kind", *numbers, where), (0, 12))
     if len(found) > limit:
         yield f"and {len(found) - limit} more"
-    times = ", ".join(f"{name} {seconds * 1e3:.3f}" for name, seconds in totals.parts.items())
+    times = ", ".join(f"{name} {seconds * 1e3:.3f}" for name, seconds in profile.times.items())
     peak = roofs.flops["float32"] / 1e9
-    yield f"{totals.seconds * 1e3:.3f} ms: {times}"
+    yield f"{profile.total * 1e3:.3f} ms: {times}"
     yield (
-        f"{totals.bytes_read / 1e6:.3f} MB read, {totals.bytes_written / 1e6:.3f} MB written, "
-        f"at most {totals.peak_bytes / 1e6:.3f} MB of new memory at once"
+        f"{profile.bytes_read / 1e6:.3f} MB read, {profile.bytes_written / 1e6:.3f} MB written, "
+        f"at most {profile.peak_bytes / 1e6:.3f} MB of new memory at once"
     )
-    yield f"{totals.flops / 1e6:.3f} MFLOP and {totals.transcendentals / 1e6:.3f} million of exp and the like"
+    yield f"{profile.flops / 1e6:.3f} MFLOP and {profile.transcendentals / 1e6:.3f} million of exp and the like"
     yield f"a copy moves {roofs.bandwidth / 1e9:.1f} GB/s here, the peak is {peak:.1f} GFLOP/s of float32"
 
 
-def _share(row: Row, totals: Totals) -> float:
-    return row.seconds / totals.seconds if totals.seconds else 0.0
+def _share(row: Row, profile: Profile) -> float:
+    return row.seconds / profile.total if profile.total else 0.0
 
 
-def comparison(tables: tuple[Sequence[Row], Sequence[Row]], totals: tuple[Totals, Totals], by: str) -> str:
+def comparison(one: Profile, other: Profile, by: str) -> str:
     """Two profiles: the rows of both by name, and the sums."""
     pairs: dict[str, list[tuple[int, float, int]]] = {}
-    for place, table in enumerate(tables):
-        for row in table:
+    for place, profile in enumerate((one, other)):
+        for row in profile.rows(by):
             pair = pairs.setdefault(row.name, [(0, 0.0, 0), (0, 0.0, 0)])
             calls, seconds, moved = pair[place]
             pair[place] = calls + row.calls, seconds + row.seconds, moved + row.bytes
-    width = max([len(name) for name in pairs] + [len(name) for name in totals[0].parts] + [9])
+    width = max([len(name) for name in pairs] + [len(name) for name in one.times] + [9])
     lines = [f"{by:<{width}}{'calls':>8}{'':>8}{'ms':>12}{'':>12}{'ratio':>8}{'MB':>12}{'':>12}{'ratio':>8}"]
     for name, ((calls, seconds, moved), (calls2, seconds2, moved2)) in pairs.items():
         times, sizes = _two(seconds * 1e3, seconds2 * 1e3), _two(moved / 1e6, moved2 / 1e6)
         lines.append(f"{name:<{width}}{calls:>8}{calls2:>8}{times}{sizes}")
-    one, other = totals
-    for name, seconds in one.parts.items():
-        lines.append(f"{name:<{width}}{'':>16}{_two(seconds * 1e3, other.parts[name] * 1e3)}")
-    times = _two(one.seconds * 1e3, other.seconds * 1e3)
-    sums = _two((one.bytes_read + one.bytes_written) / 1e6, (other.bytes_read + other.bytes_written) / 1e6)
+    for name, seconds in one.times.items():
+        lines.append(f"{name:<{width}}{'':>16}{_two(seconds * 1e3, other.times[name] * 1e3)}")
+    times = _two(one.total * 1e3, other.total * 1e3)
+    sums = _two(one.bytes / 1e6, other.bytes / 1e6)
     lines.append(f"{'total':<{width}}{one.calls:>8}{other.calls:>8}{times}{sums}")
     lines.append(f"{'peak':<{width}}{'':>16}{'':>32}{_two(one.peak_bytes / 1e6, other.peak_bytes / 1e6)}")
     return "\n".join(line.rstrip() for line in lines)

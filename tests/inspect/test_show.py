@@ -101,10 +101,10 @@ def test_titles_have_the_costs_of_the_graph() -> None:
     graph = diamond()
     marks = {mark.name: mark for mark in graph.show(limit=None).drawing.marks}
     cost = graph.cost()
-    assert sum(mark.flops for mark in marks.values()) == cost.flops == 18
-    assert sum(mark.transcendentals for mark in marks.values()) == cost.transcendentals == 6
-    assert sum(mark.read for mark in marks.values()) == cost.bytes_read
-    assert sum(mark.written for mark in marks.values()) == cost.bytes_written
+    assert sum(mark.work.flops for mark in marks.values()) == cost.flops == 18
+    assert sum(mark.work.transcendentals for mark in marks.values()) == cost.transcendentals == 6
+    assert sum(mark.work.read for mark in marks.values()) == cost.bytes_read
+    assert sum(mark.work.written for mark in marks.values()) == cost.bytes_written
     assert marks["%0"].title.splitlines() == [
         "%0 = mul(x, 2.0)", "shape: (2, 3)", "dtype: float32", "FLOPs: 6", "bytes: 24 read, 24 written"
     ]  # fmt: skip
@@ -247,7 +247,7 @@ def test_two_thousand_nodes_are_summarised_first(monkeypatch: pytest.MonkeyPatch
     operations = [mark for mark in picture.drawing.marks if mark.count > 1]
     assert sum(mark.count for mark in operations) == 2000
     assert len(operations) <= MOST_GROUPS
-    assert sum(mark.flops for mark in operations) == graph.cost().flops
+    assert sum(mark.work.flops for mark in operations) == graph.cost().flops
     (note,) = picture.drawing.notes
     assert "summarised" in note and "limit=None" in note and note in picture.text
     assert note.split()[0] in "".join(ET.fromstring(picture.svg).itertext())
@@ -413,7 +413,7 @@ def test_the_tape_and_what_it_keeps() -> None:
     assert marks["w"].kind == "parameter" and marks["x"].kind == "input" and marks["loss"].kind == "output"
     assert marks["%0"].heading == "%0 = dot(x, w)"
     assert headings(mt.inspect.show({"a": loss, "b": loss * 2}).drawing)[-2:] == ["a", "b"]
-    assert marks["%0"].flops == 2 * 2 * 3 * 2
+    assert marks["%0"].work.flops == 2 * 2 * 3 * 2
     assert dict(marks["%2"].details)["kept for backward"] == "the output (16 bytes)"
     loss.backward()
     freed = loss.show().drawing

@@ -7,6 +7,9 @@ static picture, its text, and the widget.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Details = tuple[tuple[str, str], ...]  # facts and their names
 
 # The kinds of arrows.
 VALUE = "value"  # in a graph, where memory is not shown
@@ -14,6 +17,25 @@ INSIDE = "fused"  # within a kernel, without memory
 MEMORY = "memory"  # written by one kernel, read by another
 
 MODULE = "module"  # the kind of a cluster for a module's call; the other kinds are classes of kernels
+
+
+class Work(NamedTuple):
+    """Counts of an operation, as `minitorch.graph.cost` has them."""
+
+    flops: int = 0
+    transcendentals: int = 0
+    read: int = 0
+    written: int = 0
+
+    @property
+    def details(self) -> Details:
+        """The counts as text."""
+        found = [("FLOPs", f"{self.flops:,}"), ("bytes", f"{self.read:,} read, {self.written:,} written")]
+        special = [("exp, log and the like", f"{self.transcendentals:,}")] if self.transcendentals else []
+        return (found[0], *special, found[1])
+
+
+NO_WORK = Work()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +53,7 @@ class Mark:
         source: the user's line, ``"train.py:12"``, if known.
         code: the text of that line, if it can be read.
         scope: its module, ``"layers.0"``, if known.
-        flops, transcendentals, read, written: arithmetic, and bytes to and from memory, as `minitorch.graph.cost` has
-            them.
+        work: its arithmetic, and bytes from and to memory.
         count: the number of operations or values that it stands for.
     """
 
@@ -41,15 +62,12 @@ class Mark:
     name: str
     label: str
     caption: str
-    details: tuple[tuple[str, str], ...] = ()
+    details: Details = ()
     cluster: str | None = None
     source: str = ""
     code: str = ""
     scope: str = ""
-    flops: int = 0
-    transcendentals: int = 0
-    read: int = 0
-    written: int = 0
+    work: Work = NO_WORK
     count: int = 1
 
     @property

@@ -16,10 +16,9 @@ from minitorch.ir import Node, Source, Spec
 from minitorch.primitives import constant
 
 from ..colours import CONSTANT, INPUT, OUTPUT, PARAMETER, Role, family_of
-from .drawing import MODULE, Arrow, Cluster, Drawing, Mark
+from .drawing import MODULE, Arrow, Cluster, Details, Drawing, Mark, Work
 
 Names = Mapping[Node, str]
-Details = tuple[tuple[str, str], ...]
 
 MOST_OF_AN_ARRAY = 40  # characters of its values
 IMPLIED = ("shape", "dtype")  # parameters that the result's shape and type repeat
@@ -72,14 +71,6 @@ def described(spec: Spec) -> Details:
     return ("shape", str(spec.shape)), ("dtype", spec.dtype.name)
 
 
-def work(arithmetic: int, special: int, read: int, written: int) -> Details:
-    """The cost of an operation as text."""
-    found = [("FLOPs", f"{arithmetic:,}")]
-    if special:
-        found.append(("exp, log and the like", f"{special:,}"))
-    return (*found, ("bytes", f"{read:,} read, {written:,} written"))
-
-
 def code_at(source: Source | None) -> str:
     """The text of a line of the user's program, if it can be read."""
     return linecache.getline(source.file, source.line).strip() if source else ""
@@ -101,21 +92,19 @@ def operation(
     more: Details = (),
 ) -> Mark:
     """The mark of a node that computes; `traffic` are the bytes it reads and writes."""
-    arithmetic, special = flops(node), transcendentals(node)
+    work = Work(flops(node), transcendentals(node), *traffic)
     return Mark(
         id,
         family_of(node.primitive.kind).name,
         names.get(node, ""),
         label_of(node, names),
         str(node.spec),
-        (*described(node.spec), *work(arithmetic, special, *traffic), *origin(node.source, scope), *more),
+        (*described(node.spec), *work.details, *origin(node.source, scope), *more),
         cluster,
         str(node.source or ""),
         code_at(node.source),
         scope,
-        arithmetic,
-        special,
-        *traffic,
+        work,
     )
 
 

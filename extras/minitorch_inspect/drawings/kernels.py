@@ -100,7 +100,7 @@ def of_ledger(ledger: Ledger, setting: Setting | None = None, ids: Mapping[Node,
             marks.append(operation(node, names, (read, written), place(node, home), scope, f"k{home}", more))
             arrows += [arrow(operand, node, home) for operand in operands]
     ends, last = results(graph, setting, {node: place(node, None) for node in ids})
-    stores = {mark.id: mark for mark in marks if mark.written}
+    stores = {mark.id: mark for mark in marks if mark.work.written}
     last = [replace(each, kind=MEMORY) if each.tail in stores else each for each in last]
     count = f"{len(clusters)} kernel{'s' if len(clusters) != 1 else ''}"
     return Drawing(f"{heading(graph)} in {count}", (*marks, *ends), (*arrows, *last), clusters)

@@ -14,8 +14,7 @@ from minitorch.ir import PRIMITIVES
 
 from ..colours import FAMILIES, KERNELS, ROLES
 from ..painting.layout import MOST_LETTERS
-from .drawing import MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
-from .graphs import work
+from .drawing import MEMORY, VALUE, Arrow, Cluster, Drawing, Mark, Work
 
 MOST_GROUPS = 40  # marks in a summary; raising it shows more detail
 FEW_GROUPS = 12  # runs of a program that has a single line
@@ -190,7 +189,7 @@ def _kind(run: _Run) -> str:
         return run.cluster.kind
     amounts: Counter[str] = Counter()
     for mark in run.marks:
-        amounts[mark.kind] += mark.flops + mark.transcendentals
+        amounts[mark.kind] += mark.work.flops + mark.work.transcendentals
     if not any(amounts.values()):
         amounts = Counter(mark.kind for mark in run.marks)
     return max(_FAMILIES, key=lambda name: amounts[name])
@@ -202,10 +201,8 @@ def _together(run: _Run, id: str) -> Mark:
     counted = [
         f"{kinds[name]} {name}" for name in sorted(kinds, key=lambda name: (_WORK.get(name, 0), -kinds[name], name))
     ]
-    flops, special, read, written = (
-        sum(getattr(mark, name) for mark in run.marks) for name in ("flops", "transcendentals", "read", "written")
-    )
-    details = run.cluster.details if run.cluster else work(flops, special, read, written)
+    work = Work(*map(sum, zip(*(mark.work for mark in run.marks), strict=True)))
+    details = run.cluster.details if run.cluster else work.details
     return Mark(
         id,
         _kind(run),
@@ -218,10 +215,7 @@ def _together(run: _Run, id: str) -> Mark:
             ("shapes", _first(dict.fromkeys(mark.caption for mark in run.marks))),
             ("lines", _first(dict.fromkeys(f"{mark.source} {mark.code}" for mark in run.marks if mark.source))),
         ),
-        flops=flops,
-        transcendentals=special,
-        read=read,
-        written=written,
+        work=work,
         count=len(run.marks),
     )
 

@@ -12,8 +12,8 @@ from minitorch.ir import Node, Spec
 from minitorch.tensor import TapeEntry, Tensor
 
 from ..colours import INPUT, OUTPUT, PARAMETER, family_of
-from .drawing import Arrow, Drawing, Mark
-from .graphs import IMPLIED, described, value, work
+from .drawing import NO_WORK, Arrow, Drawing, Mark, Work
+from .graphs import IMPLIED, described, value
 
 UNKNOWN, FREED = "·", "…"  # operands that the tape does not know, or has freed
 BUNDLE = "custom"  # the kind of marks for functions with a hand-written gradient
@@ -71,17 +71,15 @@ def _is_held(tensor: Tensor) -> bool:
     return not isinstance(tensor._value, Spec)
 
 
-def _counted(entry: TapeEntry, inputs: Sequence[Tensor], spec: Spec | None) -> tuple[int, int, int, int]:
-    """FLOPs, transcendentals, bytes read and written; None for custom functions and freed entries."""
+def _counted(entry: TapeEntry, inputs: Sequence[Tensor], spec: Spec | None) -> Work:
+    """The work of an entry; none of custom functions and freed entries."""
     primitive = entry.primitive
     if entry.inputs is None or spec is None or primitive.kind not in FLOPS:
-        return 0, 0, 0, 0
+        return NO_WORK
     node = Node(primitive, tuple(Node(primitive, (), {}, each.spec) for each in inputs), entry.params, spec)
-    arithmetic, special = flops(node), transcendentals(node)
-    if primitive.is_view:
-        return arithmetic, special, 0, 0
-    different = {key_of(each): each.nbytes for each in inputs}
-    return arithmetic, special, sum(different.values()), spec.nbytes
+    different = {} if primitive.is_view else {key_of(each): each.nbytes for each in inputs}
+    written = 0 if primitive.is_view else spec.nbytes
+    return Work(flops(node), transcendentals(node), sum(different.values()), written)
 
 
 class _Sketch:
@@ -116,10 +114,10 @@ class _Sketch:
         """Draw an entry."""
         found = [self.operand(tensor) for tensor in _operands(entry)]
         spec, id = _spec_of(entry, self.specs), f"n{self.numbers[entry.serial]}"
-        arithmetic, special, read, written = _counted(entry, _operands(entry), spec)
+        work = _counted(entry, _operands(entry), spec)
         details = (
             *(described(spec) if spec is not None else ()),
-            *work(arithmetic, special, read, written),
+            *work.details,
             ("kept for backward", _kept(entry) if entry.inputs is not None else "nothing any more"),
             ("line", "not known: eager mode notes none"),
         )
@@ -131,10 +129,7 @@ class _Sketch:
                 _label(entry, [text for text, _ in found]),
                 "freed" if spec is None else str(spec),
                 details,
-                flops=arithmetic,
-                transcendentals=special,
-                read=read,
-                written=written,
+                work=work,
             )
         )
         self.arrows += [Arrow(tail, id) for tail in dict.fromkeys(tail for _, tail in found) if tail is not None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.kernels.ledger import Ledger
-from minitorch.graph.cost import costs, in_units
+from minitorch.graph.cost import Traffic, costs, in_units
 
 from .. import colours
 from .plot import Plot, bar, footnote, jitted, named, short, tidy, write
@@ -23,7 +23,7 @@ WRITTEN = 0.45  # opacity of the written part of a bar
 
 
 @dataclass(frozen=True)
-class TrafficRow:
+class TrafficRow(Traffic):
     """A bar: operations run one by one, or a kernel.
 
     Attributes:
@@ -38,11 +38,6 @@ class TrafficRow:
     kernel: str
     bytes_read: int
     bytes_written: int
-
-    @property
-    def bytes(self) -> int:
-        """Read and written together."""
-        return self.bytes_read + self.bytes_written
 
 
 def plot_traffic(f: Any, *args: Any, **kwargs: Any) -> Plot:
