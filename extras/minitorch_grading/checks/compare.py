@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,28 @@ def wrong_array(answer: Any, right: Array, tolerance: float = 1e-5) -> str | Non
     if array.dtype != right.dtype:
         return f"its type is {array.dtype} and should be {right.dtype}"
     return different(array, right, tolerance)
+
+
+def off(found: Array, right: Array, near: Callable[[Array, Array], Array], **inputs: Array) -> str | None:
+    """The first element that is not near the right one, as a sentence; None if there is none.
+
+    Args:
+        found: an array of floats.
+        right: what it should be.
+        near: which of the elements of two arrays are near each other.
+        inputs: the elements that it was computed from, by name.
+
+    Example:
+        >>> off(np.array([1.0, 2.5]), np.array([1.0, 2.0]), np.isclose, x=np.array([3, 4]))
+        'element [1], for x = 4, is 2.5 and should be 2'
+    """
+    if found.shape != right.shape:
+        return f"its shape is {list(found.shape)} and should be {list(right.shape)}"
+    if (close := near(found, right)).all():
+        return None
+    at = tuple(map(int, np.unravel_index(int(np.argmin(close)), right.shape)))
+    given = ", ".join(f"{name} = {array[at]}" for name, array in inputs.items())
+    return f"element {list(at)}{given and f', for {given},'} is {found[at]:.6g} and should be {right[at]:.6g}"
 
 
 def different(array: Array, right: Array, tolerance: float) -> str | None:

@@ -21,6 +21,7 @@ from minitorch.ir import Node, Spec
 from ..harness import fusion as harness
 from ..harness.fusion import REDUCTIONS, operations
 from ..harness.plain import Fault, described
+from .compare import off
 from .machines.kernel_source import MOST_TEXT, Array, Machine, NotRunError
 from .machines.kernels import bytes_of, illegal, joined_to_the_last, reference, traffic
 from .reasons import expect, hint, in_context, indented, recognised
@@ -306,11 +307,8 @@ def _wrong_kernel(part: str, graph: Graph, source: str) -> str | None:
     except NotRunError as error:
         return str(error)
     out, right = np.array(arrays[-1].numbers), evaluate(graph, [np.array(each) for each in numbers])[0]
-    near = np.isclose(out, right, rtol=1e-12, atol=1e-12)
-    if not near.all():
-        at = int(np.argmin(near))
-        swapped = hint(graph.count()["sub"], "mind the order of the operands")
-        return f"element {at} is {out[at]:.6g} and should be {right[at]:.6g}{swapped}"
+    if said := off(out, right, lambda out, right: np.isclose(out, right, 1e-12, 1e-12)):
+        return said + hint(graph.count()["sub"], "mind the order of the operands")
     loops = sum(isinstance(node, (ast.For, ast.While, ast.comprehension)) for node in ast.walk(ast.parse(source)))
     if part == ONE_LOOP and loops != 1:
         why = "a loop for each operation puts every value into memory; that is what fusion is to avoid"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..harness import quantization as harness
 from ..harness.plain import Array, Value, described
-from .compare import wrong_array
+from .compare import off, wrong_array
 from .reasons import expect, hint, recognised
 from .task import Cases, Task
 
@@ -60,7 +60,7 @@ def _wrong_channels(part: str, case: Any, answer: Any) -> str | None:
     right = np.where(largest > 0, largest / 127, 1.0)
     near = scales.shape == right.shape and bool((np.abs(scales - right) <= 0.05 * right).all())
     if part != "codes":
-        if said := wrong_array(answer[1], right.astype(np.float32), NEAR) or _far(scales, right):
+        if said := wrong_array(answer[1], right.astype(np.float32), NEAR) or off(scales, right, _near):
             return f"scales: {said}{_why_scales(scales, rows)}; the largest numbers are {_few(largest)}"
         return None if part == "scales" or not codes[largest == 0].any() else "a channel of zeros is not stored as 0"
     units = rows / (scales.astype(np.float64) if near else right)[:, None]
@@ -68,21 +68,19 @@ def _wrong_channels(part: str, case: Any, answer: Any) -> str | None:
         return f"codes: {said}"
     if codes.dtype != np.int8:
         return f"codes: their type is {codes.dtype} and should be int8"
-    off = np.abs(codes.reshape(rows.shape) - units)
-    if (off <= 0.5 + 1e-3).all():
+    apart = np.abs(codes.reshape(rows.shape) - units)
+    if (apart <= 0.5 + 1e-3).all():
         return None
-    at = np.unravel_index(int(off.argmax()), off.shape)
+    at = np.unravel_index(int(apart.argmax()), apart.shape)
     given, unit = int(codes.reshape(rows.shape)[at]), float(units[at])
     why = "; it was cut off and not rounded" if given == math.trunc(unit) else ""
     why = "; an int8 ends at 127, so a larger number wraps around" if abs(given - unit) > 200 else why
     return f"{rows[at]:.5g} is {unit:.3f} steps of its channel, and is stored as {given}{why}"
 
 
-def _far(scales: Array, right: Array) -> str | None:
-    """The first scale that is not near the right one, as a share: `wrong_array` is generous with small numbers."""
-    off = ~(np.abs(scales - right) <= NEAR * right)
-    at = int(off.argmax())
-    return f"element [{at}] is {scales[at]:.6g} and should be {right[at]:.6g}" if off[at] else None
+def _near(scales: Array, right: Array) -> Array:
+    """Which scales are near the right ones, as a share: `wrong_array` is generous with small numbers."""
+    return np.asarray(np.abs(scales - right) <= NEAR * right)
 
 
 def _why_scales(scales: Array, rows: Array) -> str:

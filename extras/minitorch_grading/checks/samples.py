@@ -7,7 +7,7 @@ was drawn from. Both are short.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -103,53 +103,10 @@ def _sometimes_constant(random: Random, node: Node, chance: float) -> Node:
 
 # Shrinking ------------------------------------------------------------------------------------------------------
 
-MOST_TRIES = 300
 
-
-def shrink(graph: Graph, is_wrong: Callable[[Graph], bool]) -> Graph:
-    """The smallest graph that is reached by leaving out, as long as it is still wrong.
-
-    Args:
-        graph: one that is wrong.
-        is_wrong: whether a graph is.
-
-    Example:
-        >>> big = random_graph(Random(0), 12)
-        >>> print(shrink(big, lambda graph: graph.count()["sub"] > 0))
-        graph(x: f32[2,3]):
-          %0 = sub(x, x) : f32[2,3]
-          return %0
-    """
-    dialogue, found = shrinking(graph), None
-    while (smaller := next_of(dialogue, found)) is not None:
-        if found := is_wrong(smaller):
-            graph = smaller
-    return graph
-
-
-def next_of(dialogue: Generator[Graph, bool | None, None], found: bool | None) -> Graph | None:
-    """The next graph of a dialogue, told whether the last one was wrong; None at its end."""
-    try:
-        return dialogue.send(found)
-    except StopIteration:
-        return None
-
-
-def shrinking(graph: Graph) -> Generator[Graph, bool | None, None]:
-    """`shrink` as a dialogue: it gives smaller and smaller graphs, and is told of each whether that is wrong."""
-    tries = MOST_TRIES
-    improved = True
-    while improved:
-        improved = False
-        for smaller in _smaller(graph):
-            if not any(node.primitive is not P.constant for node in smaller.nodes):
-                continue  # nothing happens in it, and nothing can be learned from it
-            tries -= 1
-            if tries < 0:
-                return
-            if (yield smaller):
-                graph, improved = smaller, True
-                break
+def smaller_ones(graph: Graph) -> Iterator[Graph]:
+    """Graphs with less in them, in which something still happens."""
+    return (each for each in _smaller(graph) if any(node.primitive is not P.constant for node in each.nodes))
 
 
 def _smaller(graph: Graph) -> Iterator[Graph]:

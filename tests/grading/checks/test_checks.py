@@ -29,8 +29,9 @@ from minitorch.passes import DEAD_CODE
 from minitorch_grading import harness
 from minitorch_grading.checks import EXERCISES, TASKS, Task, fusion
 from minitorch_grading.checks import task as task_module
-from minitorch_grading.checks.samples import random_graph, shrink, values_for
+from minitorch_grading.checks.samples import random_graph, values_for
 from minitorch_grading.checks.score import Part, Score, weakest
+from minitorch_grading.checks.smaller import smaller
 from minitorch_grading.harness.limit import Limited
 from minitorch_grading.harness.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
 from tests.grading.checks.examining import examined
@@ -565,7 +566,13 @@ def test_shrinking_ends_at_a_graph_from_which_nothing_can_be_left_out(name: str,
 
     draws = random.Random(seed)
     graph = next(each for each in iter(lambda: random_graph(draws, 14, outputs=3), None) if each.count()[name])
-    small = shrink(graph, lambda each: each.count()[name] > 0)
+    dialogue = smaller("", str(graph), True, lambda part, text, answer: "wrong" if answer else None, 60)
+    answer = None
+    with pytest.raises(StopIteration) as end:
+        while True:
+            _, text = decode(dialogue.send(answer))
+            answer = Graph.parse(text).count()[name] > 0
+    small = Graph.parse(decode(end.value.value)[0])
     assert small.count() == {name: 1} and len(small.outputs) == 1 and len(small.inputs) <= 1
 
 

@@ -82,7 +82,7 @@ def subtracts_one_from_the_root(x):
     return where(x < 0.0, -found, found)
 
 
-@wrong("primitives.asinh", says="the value for x", points=0)
+@wrong("primitives.asinh", says=", for x = ", points=0)
 def forgets_the_sign(x):
     a = absolute(x)
     return log1p(a + a * a / (1.0 + sqrt(a * a + 1.0)))

@@ -14,6 +14,7 @@ from minitorch.primitives import constant
 
 from ...harness import export as harness
 from ...harness.plain import Array
+from ..compare import off
 from ..machines.graphs import graph_in
 from ..reasons import indented, recognised
 from ..samples import unforeseen
@@ -119,15 +120,10 @@ def _wrong_lowering(operator: str, case: Any, answer: Any) -> str | None:
     (found,) = evaluate(graph, given)
     exact = [array.astype(np.float64) for array in given]
     known = OPERATORS[operator]
-    if _near(found, known.value(*exact, **attributes)):
+    if (said := off(found, known.value(*exact, **attributes), _near)) is None:
         return None
-    right = known.value(*exact, **attributes)
-    said = f"its shape is {list(found.shape)} and should be {list(right.shape)}"
-    if found.shape == right.shape:
-        at = tuple(map(int, np.unravel_index(int(np.argmax(~(np.abs(found - right) <= 1e-4))), right.shape)))
-        said = f"element {list(at)} is {found[at]:.6g} and should be {right[at]:.6g}"
     with np.errstate(all="ignore"):
-        why = recognised(known.mistakes.items(), lambda wrong: _near(found, wrong(*exact, **attributes)))
+        why = recognised(known.mistakes.items(), lambda wrong: off(found, wrong(*exact, **attributes), _near) is None)
     return f"{said}{why}\n{indented(str(graph))}"
 
 
@@ -136,8 +132,8 @@ def _about_model(case: Any) -> str:
     return f"{operator}{attributes or ''} of {', '.join(str(list(shape)) for shape in shapes.values())}"
 
 
-def _near(found: Array, right: Array) -> bool:
-    return found.shape == right.shape and np.allclose(found, right, 1e-4, 1e-4, equal_nan=True)
+def _near(found: Array, right: Array) -> Array:
+    return np.isclose(found, right, 1e-4, 1e-4, equal_nan=True)
 
 
 lower = Task(harness.lower, LOWER, _lower_cases, _wrong_lowering, about=_about_model)

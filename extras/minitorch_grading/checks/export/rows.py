@@ -11,6 +11,7 @@ import numpy as np
 
 from ...harness import export as harness
 from ...harness.plain import Array, Unknown, described
+from ..compare import off
 from ..reasons import Wrong, expect, hint, recognised
 from ..samples import unforeseen
 from ..task import Cases, Task
@@ -82,14 +83,9 @@ def ran(rows: Any, feeds: Mapping[str, Array], result: str) -> Array:
     return array
 
 
-def far(found: Array, right: Array, **inputs: Array) -> str | None:
-    """The first element that is not as it should be, as a sentence."""
-    near = np.abs(found - right) <= 1e-5 * np.maximum(1, np.abs(right))
-    if near.all():
-        return None
-    at = tuple(map(int, np.unravel_index(int(np.argmin(near)), right.shape)))
-    given = ", ".join(f"{name} {array[at]}" for name, array in inputs.items())
-    return f"element {list(at)} ({given}) is {found[at]:.6g} and should be {right[at]:.6g}"
+def near(found: Array, right: Array) -> Array:
+    """Which elements are as they should be."""
+    return np.asarray(np.abs(found - right) <= 1e-5 * np.maximum(1, np.abs(right)))
 
 
 # --- hard_swish -------------------------------------------------------------------------------------------------
@@ -115,7 +111,7 @@ def _wrong_hard(part: str, case: Any, answer: Any) -> str | None:
         ("it is six times too large", numbers * np.clip(numbers + 3, 0, 6)),
         ("above 3 the factor stays 1", numbers * np.maximum(numbers + 3, 0) / 6),
     )
-    said = far(found, numbers * np.clip(numbers + 3, 0, 6) / 6, x=numbers)
+    said = off(found, numbers * np.clip(numbers + 3, 0, 6) / 6, near, x=numbers)
     return said and said + recognised(known, partial(np.allclose, found, atol=1e-4))
 
 
@@ -152,7 +148,7 @@ def _wrong_masked(part: str, case: Any, answer: Any) -> str | None:
         places[draw.integers(len(places))] = False
     found = ran(answer, {scores: numbers, mask: places}, shares)
     right = _softmax(numbers, places)
-    if not (said := far(found, right, score=numbers, mask=places)):
+    if not (said := off(found, right, near, score=numbers, mask=places)):
         return None
     if part == "large scores":
         return f"{said}; -10000 is not below every score, so a masked place needs a far lower one, and not a sum"
@@ -164,7 +160,7 @@ def _wrong_masked(part: str, case: Any, answer: Any) -> str | None:
         ("a softmax is taken along each row, the last axis", _softmax(numbers.T, places.T).T),
     )
     empty = ~places.any(1)
-    others = empty.any() and far(found[~empty], right[~empty]) is None
+    others = empty.any() and near(found[~empty], right[~empty]).all()
     why = recognised(known, partial(np.allclose, found, atol=1e-4))
     return said + (why or hint(others, "in a row in which no place counts all shares are 0"))
 

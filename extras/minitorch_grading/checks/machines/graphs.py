@@ -17,6 +17,7 @@ from minitorch.modes.ways_in.jit import jit
 from minitorch.tensor import Tensor
 
 from ...harness.plain import Array
+from ..compare import off
 from ..reasons import Wrong, expect, indented
 from ..samples import is_harmless
 
@@ -107,12 +108,10 @@ def written(answer: Any, shape: Sequence[int]) -> Written:
 
 def unlike(found: Array, right: Array, x: Array, what: str, relative: float, absolute: float) -> str | None:
     """The first element that is not as it should be; None if there is none."""
-    if found.shape != right.shape:
-        return f"{what} has shape {list(found.shape)} and should have {list(right.shape)}"
-    with np.errstate(all="ignore"):
-        near = (np.abs(found - right) <= absolute + relative * np.abs(right)) & np.isfinite(found)
-    if near.all():
-        return None
-    at = tuple(map(int, np.unravel_index(int(np.argmin(near)), right.shape)))
-    given = f" for x = {x[at]:.6g}" if x.shape == right.shape else f", element {list(at)},"
-    return f"{what}{given} is {found[at]:.6g} and should be {right[at]:.6g}"
+
+    def near(found: Array, right: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray((np.abs(found - right) <= absolute + relative * np.abs(right)) & np.isfinite(found))
+
+    said = off(found, right, near, **({"x": x.astype(np.float32)} if x.shape == right.shape else {}))
+    return said and f"{what}: {said}"
