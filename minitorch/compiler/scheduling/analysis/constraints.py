@@ -8,7 +8,7 @@ A solution may be a fraction all the same, so "may be satisfied" can be wrong, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from math import gcd
 from typing import TYPE_CHECKING
@@ -57,24 +57,41 @@ def are_contradictory(zero: Iterable[Form], positive: Iterable[Form]) -> bool:
         if unknowns:
             chosen = min(unknowns, key=lambda unknown: abs(unknowns[unknown]))
             equations, least = ([_without(chosen, each, equation) for each in forms] for forms in (equations, least))
-    inequalities: dict[Terms, int] | None = _rounded(least)
+    inequalities = _rounded(least, {})
+    return inequalities is None or any(_is_false(dict(inequalities), order) for order in (_few, _small))
+
+
+def _is_false(inequalities: dict[Terms, int] | None, order: Callable[[list[int], list[int]], int]) -> bool:
+    """Whether eliminating all unknowns shows that some inequalities are false.
+
+    First come the eliminations that lose no integers, as all coefficients on a side are 1; then those that `order` puts
+    first: of none of the two orders is the other one as good everywhere.
+    """
     while inequalities:
         below: dict[int, list[int]] = {}
         above: dict[int, list[int]] = {}
         for terms in inequalities:
             for unknown, by in terms:
                 (below if by > 0 else above).setdefault(unknown, []).append(abs(by))
-        chosen = min((_cost(below.get(each, []), above.get(each, [])), each) for each in {**below, **above})[1]
+        sides = {each: (below.get(each, [1]), above.get(each, [1])) for each in {**below, **above}}
+        costs = ((1 not in map(max, both), order(*both), each) for each, both in sides.items())
+        chosen = min(costs)[-1]
         if len(inequalities) + len(below.get(chosen, [])) * len(above.get(chosen, [])) > MOST:
             return False
-        inequalities = _rounded(_eliminated(chosen, [{**dict(terms), ONE: by} for terms, by in inequalities.items()]))
+        touched = [terms for terms in inequalities if any(unknown == chosen for unknown, _ in terms)]
+        forms = [{**dict(terms), ONE: inequalities.pop(terms)} for terms in touched]
+        inequalities = _rounded(_eliminated(chosen, forms), inequalities)
     return inequalities is None
 
 
-def _cost(below: list[int], above: list[int]) -> tuple[bool, int]:
-    """First the eliminations that lose no integers, as all coefficients on a side are 1; of those, few inequalities."""
-    is_exact = max(below, default=1) == 1 or max(above, default=1) == 1
-    return not is_exact, len(below) * len(above) - len(below) - len(above)
+def _few(below: list[int], above: list[int]) -> int:
+    """By how many inequalities an elimination leaves more than before."""
+    return len(below) * len(above) - len(below) - len(above)
+
+
+def _small(below: list[int], above: list[int]) -> int:
+    """How many inequalities an elimination makes, and how large their coefficients become."""
+    return len(below) * len(above) * max(*below, *above)
 
 
 def _without(unknown: int, form: Form, equation: Form) -> Form:
@@ -83,19 +100,17 @@ def _without(unknown: int, form: Form, equation: Form) -> Form:
     return plus((form, abs(own)), (equation, -by if own > 0 else by)) if by else form
 
 
-def _eliminated(unknown: int, forms: list[Form]) -> Iterator[Form]:
-    """What follows from some inequalities for all other unknowns."""
-    below = [each for each in forms if each.get(unknown, 0) > 0]
-    above = [each for each in forms if each.get(unknown, 0) < 0]
-    yield from (each for each in forms if not each.get(unknown, 0))
+def _eliminated(unknown: int, forms: Sequence[Form]) -> Iterator[Form]:
+    """What follows from inequalities with an unknown for all others."""
+    below = [each for each in forms if each[unknown] > 0]
+    above = [each for each in forms if each[unknown] < 0]
     for low in below:
         for high in above:
             yield plus((low, -high[unknown]), (high, low[unknown]))
 
 
-def _rounded(forms: Iterable[Form]) -> dict[Terms, int] | None:
-    """Inequalities without common divisors, the strictest of those with the same terms; None if one is false."""
-    found: dict[Terms, int] = {}
+def _rounded(forms: Iterable[Form], found: dict[Terms, int]) -> dict[Terms, int] | None:
+    """Inequalities without common divisors beside others, the strictest of the same terms; None if one is false."""
     for form in forms:
         unknowns = {unknown: by for unknown, by in form.items() if by and unknown != ONE}
         divisor = gcd(*unknowns.values())
@@ -136,6 +151,12 @@ class Iterations:
                 if isinstance(atom, Division) and not atom.index.is_data:
                     self._is_fixed(atom)
         return not all(map(self._is_fixed, left))
+
+    def keep(self, low: int, index: Index, end: int) -> bool:
+        """Whether an index is from `low` on and below `end` in the first iteration."""
+        form = self._form(index, False)
+        outside = plus((form, -1), ({ONE: low - 1}, 1)), plus((form, 1), ({ONE: end}, -1))
+        return all(are_contradictory(self.zero, [*self.positive, each]) for each in outside)
 
     def _is_fixed(self, atom: Atom) -> bool:
         """Whether something has the same value in both iterations; if so, this is known from then on."""
