@@ -184,7 +184,7 @@ def forgets_the_root(x):
     return total(x * x)
 
 
-@wrong("primitives.lengths", says="the value has shape", points=0)
+@wrong("primitives.lengths", says="the value: its shape is", points=0)
 def keeps_the_dimension(x):
     squares = total(x * x, keepdim=True)
     is_zero = equal(squares, 0.0)

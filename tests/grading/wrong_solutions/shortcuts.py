@@ -135,7 +135,7 @@ def takes_the_order_from_whoever_calls(outputs):
     return [*graph.inputs, *graph.nodes]
 
 
-@wrong("fusion.generate", says="element 0 is", points=0)
+@wrong("fusion.generate", says="element [0] is", points=0)
 def writes_down_results(graph):
     names = ", ".join(node.params["name"] for node in graph.inputs)
     return f"def kernel({names}, out):\n    for i in range(len(out)):\n        out[i] = {[0.5] * 5}[i]"
