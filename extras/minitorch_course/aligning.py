@@ -14,8 +14,7 @@ from typing import Any
 from minitorch.graph import Graph
 from minitorch.tables import Table
 
-Operations = Sequence[tuple[int, str]]
-"""Line numbers, as in the file, and names of operations."""
+Operations = Sequence[tuple[int, str]]  # line numbers, as in the file, and names of operations
 
 _JAXPR = re.compile(r"= ([\w.-]+)[\[ ].*?# .*:(\d+):\d+ \(")
 _STABLEHLO = re.compile(r"= (?:stablehlo\.|call @)([\w.-]+).* loc\(#(loc\d*)\)")

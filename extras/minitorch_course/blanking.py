@@ -28,8 +28,7 @@ from .catching import box, display
 
 Case = tuple[Any, ...]
 Function = Callable[..., Any]
-Edit = Mapping[str, str]
-"""Pieces of the answer's source, and what stands there in a wrong function."""
+Edit = Mapping[str, str]  # pieces of the answer's source, and what stands there in a wrong function
 
 
 def call(function: Function, *arguments: Any) -> Any:

@@ -22,12 +22,12 @@ from minitorch.tree import flatten
 
 from .holes import HOLES
 
+# The share of the largest number by which an attempt's numbers may differ. Raising it forgives cancellation.
 CLOSE = 1e-3
-"""The share of the largest number by which an attempt's numbers may differ. Raising it forgives cancellation."""
 
 
+# The target whose kernels are counted: how a sum over everything is cut, for instance, is another on another one.
 TARGET = "avx2"
-"""The target whose kernels are counted: how a sum over everything is cut, for instance, is another on another one."""
 
 
 @dataclass(frozen=True, order=True)

@@ -17,16 +17,13 @@ from typing import Any
 
 from minitorch_inspect.plots.plot import duration
 
-ROUNDS = 9
-"""Of each contender. More of them make quartiles steadier, and take longer."""
+ROUNDS = 9  # of each contender. More of them make quartiles steadier, and take longer.
+# A round is so many calls that it takes at least this long. More of it drowns the clock's own noise.
 ROUND_SECONDS = 0.004
-"""A round is so many calls that it takes at least this long. More of it drowns the clock's own noise."""
+# The upper quartile of rounds over the lower one, above which only a difference that is larger still is told.
 NOISY = 1.6
-"""The upper quartile of rounds over the lower one, above which only a difference that is larger still is told."""
-SAME = 0.04
-"""The share by which two times have to differ before they are called different."""
-AGAIN = "run the cell again"
-"""What to do about a measurement that is too noisy, in a cell."""
+SAME = 0.04  # the share by which two times have to differ before they are called different
+AGAIN = "run the cell again"  # what to do about a measurement that is too noisy, in a cell
 
 
 @dataclass(frozen=True)

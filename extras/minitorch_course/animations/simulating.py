@@ -12,8 +12,8 @@ from typing import Any
 
 from .frames import Frames, rectangle, words
 
+# The device that sends, the one that receives, the number of the chunk, and ``"add"`` or ``"copy"``.
 Send = tuple[int, int, int, str]
-"""The device that sends, the one that receives, the number of the chunk, and ``"add"`` or ``"copy"``."""
 
 DIGIT, ROW, LEFT, TOP, GAP = 8, 30, 56, 40, 16  # pixels
 IN_A_ROW = 3  # pictures; of a ring of four, a row for each half

@@ -335,8 +335,7 @@ STACKS: dict[str, tuple[str, Callable[[Program], Prepared]]] = {
     "jax.jit": ("jax", with_jax),
     "torch, eager": ("torch", with_torch),
     "torch.compile": ("torch", partial(with_torch, compiled=True)),
-}
-"""By name: the package that a stack needs, and how it prepares a program."""
+}  # by name: the package that a stack needs, and how it prepares a program
 
 
 def installed() -> list[str]:

@@ -14,8 +14,8 @@ from typing import Any
 from ..catching import in_cells, wrapped
 
 FOLDER = Path(__file__).parents[1] / "records"
+# What functions have printed and returned in this process, by name: what a record is made of.
 RAN: dict[str, tuple[str, Any]] = {}
-"""What functions have printed and returned in this process, by name: what a record is made of."""
 
 
 def record(name: str) -> dict[str, Any]:

@@ -243,12 +243,10 @@ call_arguments = Task(harness.call_arguments, ARGUMENTS, _growing, _wrong_argume
 
 SAME, MOVED = "the same numbers", "bytes moved"
 CHEAPER = {SAME: 5, MOVED: 20}
-SIZES = (512, 64, 4, 16)
-"""Rows, width, heads and the size of a head: those that bytes are counted for."""
+SIZES = (512, 64, 4, 16)  # rows, width, heads and the size of a head: those that bytes are counted for
 BYTES = Golf("kB", start=11200, par=2900, best=598)
 GIVEN = (P.concatenate, P.constant, P.dot, P.expand, P.mul, P.permute, P.reshape, P.slice_)
-MOST = 200
-"""Nodes of a program; the given one has 33."""
+MOST = 200  # nodes of a program; the given one has 33
 
 
 def linear_attention(x: Array, query: list[Array], key: list[Array], value: list[Array]) -> Array:

@@ -62,8 +62,7 @@ KINDS: dict[str, Kind] = {
 }
 NOTHING = frozenset(
     ["missing-notebook", "several-notebooks", "not-json", "too-large", "not-a-file", "unreadable", "wrong-exercise"]
-)
-"""Those because of which nothing was graded."""
+)  # those because of which nothing was graded
 
 
 @dataclass(frozen=True)

@@ -15,31 +15,18 @@ class Limits:
     5
     """
 
-    cell_seconds: float = 60
-    """For one cell; then it is interrupted."""
-    seconds: float = 300
-    """For all cells of a submission together, restarts included."""
-    start_seconds: float = 60
-    """Until a kernel must have answered for the first time."""
-    memory: int = 2048 * MIB
-    """Resident memory of all processes of a submission together."""
-    processes: int = 128
-    """Processes and threads of a submission."""
+    cell_seconds: float = 60  # for one cell; then it is interrupted
+    seconds: float = 300  # for all cells of a submission together, restarts included
+    start_seconds: float = 60  # until a kernel must have answered for the first time
+    memory: int = 2048 * MIB  # resident memory of all processes of a submission together
+    processes: int = 128  # processes and threads of a submission
+    # For each of the folders that a submission may write to; they live in memory and vanish with it.
     disk: int = 64 * MIB
-    """For each of the folders that a submission may write to; they live in memory and vanish with it."""
-    file: int = 32 * MIB
-    """For one file."""
-    files: int = 4096
-    """Number of files and folders in each of these folders."""
-    descriptors: int = 1024
-    """Open files, pipes and sockets, of one process and of all together."""
-    output: int = 256 * 1024
-    """The most that is kept of a cell's output."""
-    outputs: int = 4096 * 1024
-    """The most that is kept of all outputs of a submission together."""
-    message: int = 8 * MIB
-    """One message of the kernel; a longer one is not kept."""
-    received: int = 64 * MIB
-    """Everything that a cell may send, whatever becomes of it."""
-    notebook: int = 5 * MIB
-    """A submitted file; a larger one is not opened."""
+    file: int = 32 * MIB  # for one file
+    files: int = 4096  # number of files and folders in each of these folders
+    descriptors: int = 1024  # open files, pipes and sockets, of one process and of all together
+    output: int = 256 * 1024  # the most that is kept of a cell's output
+    outputs: int = 4096 * 1024  # the most that is kept of all outputs of a submission together
+    message: int = 8 * MIB  # one message of the kernel; a longer one is not kept
+    received: int = 64 * MIB  # everything that a cell may send, whatever becomes of it
+    notebook: int = 5 * MIB  # A submitted file; a larger one is not opened

@@ -30,12 +30,9 @@ from .pages import render
 from .results import Graded
 from .sheets import Sheet, plain
 
-BINS = 10
-"""Bars of a histogram, from no point to all of them."""
-REASONS = 8
-"""Reasons that are shown of each task."""
-CHANGES = 100
-"""Changes by persons that are shown, the latest first."""
+BINS = 10  # bars of a histogram, from no point to all of them
+REASONS = 8  # reasons that are shown of each task
+CHANGES = 100  # changes by persons that are shown, the latest first
 
 
 @dataclass(frozen=True)

@@ -21,5 +21,4 @@ SAME = {
     "neg": "negate",
     "exp": "exponential",
     "tanh": "tanh",
-}
-"""Our names of operations, and StableHLO's."""
+}  # our names of operations, and StableHLO's

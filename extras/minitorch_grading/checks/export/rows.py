@@ -18,12 +18,12 @@ from ..task import Cases, Task
 
 OPSET = 13
 MOST_NODES, MOST_NUMBERS = 40, 8
+# The operators that may be used. None makes a large value, or loops, so running them needs no bound.
 OPERATORS = (
     "Abs", "Add", "And", "Cast", "Clip", "Constant", "Div", "Equal", "Exp", "Greater", "HardSigmoid", "Identity",
     "Less", "Log", "Max", "Min", "Mul", "Neg", "Not", "Or", "ReduceMax", "ReduceMin", "ReduceSum", "Relu", "Sigmoid",
     "Softmax", "Sqrt", "Sub", "Where",
 )  # fmt: skip
-"""The operators that may be used. None makes a large value, or loops, so running them needs no bound."""
 
 LATER = {"HardSwish": 14, "Mish": 18, "Gelu": 20, "Swish": 24}
 

@@ -21,17 +21,16 @@ from ..compare import off
 from ..reasons import Wrong, expect, indented
 from ..samples import is_harmless
 
-MOST = 500
-"""Nodes of a graph: kernels are counted by compiling it, which takes longer the more there are."""
+MOST = 500  # nodes of a graph: kernels are counted by compiling it, which takes longer the more there are
 
+# Primitives that are no operation: numbers of the program, and other shapes of a value.
 UNCOUNTED = (P.constant, P.expand, P.reshape)
-"""Primitives that are no operation: numbers of the program, and other shapes of a value."""
 
+# The operations that the notebook has.
 GIVEN = (
     P.absolute, P.add, P.div, P.equal, P.exp, P.less, P.log, P.log1p, P.maximum, P.mul, P.neg, P.reduce_sum, P.sqrt,
     P.sub, P.tanh, P.where,
 )  # fmt: skip
-"""The operations that the notebook has."""
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,9 @@ from ..course.running.local import Answers, handed_out
 from ..submission.worker import Job
 from . import there
 
-CONNECT = 10.0
-"""Seconds in which a scheduler must answer."""
+CONNECT = 10.0  # seconds in which a scheduler must answer
+# Seconds for which a cluster may be without any worker in the middle of a run; raising it waits longer for one.
 AWAY = 60.0
-"""Seconds for which a cluster may be without any worker in the middle of a run; raising it waits longer for one."""
 GO_ON = "what is done is kept, and the same command goes on from there"
 
 

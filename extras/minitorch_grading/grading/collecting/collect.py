@@ -31,8 +31,8 @@ from .gather import LeftOut, attempt_of, gathered
 from .platforms import People
 
 UNTIMED = "due, and handed in nobody knows when (Moodle's times: --worksheet)"
+# What one student's folders can be at fault for; a full disk concerns all.
 _ONE_FOLDER = (IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
-"""What one student's folders can be at fault for; a full disk concerns all."""
 
 
 @dataclass(frozen=True)

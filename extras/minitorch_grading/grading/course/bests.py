@@ -15,8 +15,7 @@ from .gradebook.marks import Who
 from .journal.journal import Entry
 from .names import visible
 
-NAMED = 3
-"""Students that a line of the report names."""
+NAMED = 3  # students that a line of the report names
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from ..submission.preflight import DamagedError, Part, released
 from .gradebook.marks import Who
 from .names import refused
 
+# Entries of a student's folder that are looked at for what is no exercise; exercises are looked up by their names.
 ENTRIES = 200
-"""Entries of a student's folder that are looked at for what is no exercise; exercises are looked up by their names."""
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,7 @@ from .roster import Roster, folded, roster_of, students_of, twins
 FILE = "deadlines.toml"
 KEEPS = ("latest", "best")
 DAY = timedelta(days=1)
-Parser = Callable[[Any, str], Any]
-"""Reads a value of the file; the text says where it stands."""
+Parser = Callable[[Any, str], Any]  # reads a value of the file; the text says where it stands
 
 
 @dataclass(frozen=True)

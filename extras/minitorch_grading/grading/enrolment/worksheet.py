@@ -41,8 +41,7 @@ class Participant:
     email: str = ""
     number: str = ""
     when: datetime | None = None
-    unread: str = ""
-    """A time that was not understood."""
+    unread: str = ""  # a time that was not understood
 
 
 @dataclass(frozen=True)

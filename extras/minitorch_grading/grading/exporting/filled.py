@@ -127,8 +127,8 @@ def comment(row: Row | None) -> str:
     return f"{number(row.points)} points were earned; {row.penalty}, so {number(row.counts)} count."
 
 
+# Where a platform's number of a person is in the mark of an attempt.
 MARKS = {"canvas": re.compile(r"_(\d+)_\d+_$"), "moodle": re.compile(r"_(\d+)_assignsubmission_file_?$")}
-"""Where a platform's number of a person is in the mark of an attempt."""
 
 
 class Students:

@@ -21,20 +21,18 @@ from ..incidents import Incident
 from ..limits import MIB
 
 Cell = dict[str, Any]
+# Notebooks by their paths in a folder: the content without outputs, or why it could not be read.
 Files = dict[str, "bytes | Incident"]
-"""Notebooks by their paths in a folder: the content without outputs, or why it could not be read."""
 
+# The tag of a cell that shows what the engine does, and is not run when work is graded: what it uses is not there.
 EXAMPLE = "example"
-"""The tag of a cell that shows what the engine does, and is not run when work is graded: what it uses is not there."""
 
+# Bytes of a file with its outputs, which are dropped. Raising it lets a submission take as much memory for a while.
 FILE_BYTES = 100_000_000
-"""Bytes of a file with its outputs, which are dropped. Raising it lets a submission take as much memory for a while."""
+# Of a submission's notebooks together. Raising it lets students send more to another machine of a cluster.
 BYTES = 64 * MIB
-"""Of a submission's notebooks together. Raising it lets students send more to another machine of a cluster."""
-ENTRIES = 300
-"""Entries of a submission's folders that are looked at; no exercise asks for more than a few."""
-DEPTH = 8
-"""Levels of folders that are entered."""
+ENTRIES = 300  # entries of a submission's folders that are looked at; no exercise asks for more than a few
+DEPTH = 8  # levels of folders that are entered
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ OF_CELLS = (
     "JOIN base_cell c ON c.id = g.cell_id JOIN notebook b ON b.id = c.notebook_id "
     "JOIN submitted_notebook n ON n.id = g.notebook_id JOIN submitted_assignment s ON s.id = n.assignment_id "
     "JOIN assignment a ON a.id = s.assignment_id AND a.name = b.name"
-)
-"""What joins a table `g`, of grades or of comments, to students, exercises and cells."""
+)  # what joins a table `g`, of grades or of comments, to students, exercises and cells
 WAIT = 5.0  # seconds for another program to end its transaction; formgrader's take milliseconds
 
 

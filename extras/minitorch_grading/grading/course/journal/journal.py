@@ -25,8 +25,7 @@ from .lines import Lines
 
 SEEDS = 3
 SEED_BITS = 128  # of each; fewer could be guessed by whoever tries out what inputs they make
-ATTEMPTS = 2
-"""How often a submission is graded when the grader itself fails; then a person has to look at it."""
+ATTEMPTS = 2  # how often a submission is graded when the grader itself fails; then a person has to look at it
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from ..private import replace
 from ..report import Row
 from .plan import Item
 
+# Errors of the machine, which would befall every other submission, too.
 FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""Errors of the machine, which would befall every other submission, too."""
 
 
 class Keeper:

@@ -17,8 +17,8 @@ from ...limits import Limits
 from ...submission.preflight import Files, Part
 
 ROOM = Path(__file__).resolve().parents[3]
+# What of the classroom decides on points: how tasks are run and judged, and what of the engine is there meanwhile.
 JUDGING = ("harness", "checks", "dependencies.py", "withheld.py")
-"""What of the classroom decides on points: how tasks are run and judged, and what of the engine is there meanwhile."""
 
 
 def conditions_of(release: Sequence[Part], own: Mapping[str, str], limits: Limits, safe: bool) -> str:

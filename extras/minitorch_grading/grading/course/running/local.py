@@ -19,8 +19,8 @@ from ...submission.worker import Job, Worker
 from ..gradebook.marks import Who
 from .keys import work_of
 
+# Submissions as they are done, each with the answer of `Worker.do`, and a digest of its `work`.
 Answers = Iterator[tuple[Who, dict[str, Any]]]
-"""Submissions as they are done, each with the answer of `Worker.do`, and a digest of its `work`."""
 LOOK_SECONDS = 5.0  # between two looks at the room there is, if nothing is done meanwhile
 
 
