@@ -141,7 +141,7 @@ NAMED = re.compile(r"([A-Za-z]\w{0,30}(@\w{1,30})?(#\d)?)?", re.ASCII)  # a loop
 LONGEST = 4096  # iterations of a part
 MOST = 60  # rewrites of a schedule
 KNOWN = (
-    "distribute", "fuse", "hoist", "in_registers", "jam", "lift", "pack", "parallelise", "peel", "place", "reorder",
+    "distribute", "fuse", "hoist", "in_registers", "jam", "lift", "pack", "parallelise", "place", "reorder",
     "split", "split_reduction", "unroll", "vectorise",
 )  # fmt: skip
 

@@ -75,12 +75,7 @@ class Layout:
         columns = [loop.columns[-1] for loop in nest.loops if loop.columns]
         self.row = row = nest.rows[-1] if nest.rows else None
         self.across_rows = not columns or (
-            row is not None
-            and (
-                self._rows_are_dense(nest, columns[0], row)
-                or self._rows_are_short(nest, row)
-                or self._columns_are_scraps(columns, row)
-            )
+            row is not None and (self._rows_are_dense(nest, columns[0], row) or self._rows_are_short(nest, row))
         )
         if self.in_order and not self.across_rows:
             self.lanes = 1
@@ -207,10 +202,6 @@ class Layout:
                     return False
         return True
 
-    def _columns_are_scraps(self, columns: list[Variable], row: Variable) -> bool:
-        """Return whether vectors along columns would stay half empty, and vectors across rows would not."""
-        return 2 * max(column.extent for column in columns) <= self.lanes <= row.extent
-
     def units(self, nest: Nest) -> int:
         """Return the parts of a nest that can run at the same time, if its rows are not split in another way."""
         total = extent_of(nest.rows)
@@ -239,6 +230,11 @@ class Layout:
                     along_columns += load.index.coefficient(column) == 1
                     along_rows += load.index.coefficient(row) == 1
         return along_rows > along_columns
+
+
+def totals(loop: Loop) -> list[str]:
+    """Return the arrays that a loop accumulates into."""
+    return [f"total{at.slot}" for at in loop.statements if isinstance(at, Reduce)]
 
 
 def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:

@@ -18,7 +18,6 @@ from minitorch.compiler.loop_ir.tree import Local, Procedure, Store, procedure, 
 from minitorch.compiler.scheduling.rewrites import (
     Rewrite,
     partition,
-    peel,
     sink,
     split,
     split_reduction,
@@ -66,7 +65,6 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "a partial result of what is no reduction": (split_reduction("total0", "i", "parts"),),
     "a loop moved into another one whose iterations it shares an element with": (sink("j"),),
     "parts of loops that were not split": (partition("i", "j", "s"),),
-    "a part that no loop around has": (split("j", 16, "v", "l"), peel("v")),
     "lanes of a vector that have loops": (vectorise("i"),),
 }
 
@@ -142,13 +140,6 @@ def test_a_tile_is_copied_just_before_it_is_used() -> None:
 def stores_in_order(found: Procedure) -> list[int | Local]:
     """The arrays that a procedure stores to, in the order of the text."""
     return [each.array for each in statements(found.body) if isinstance(each, Store)]
-
-
-@pytest.mark.parametrize("rows, asked", [(8192, True), (256, False)], ids=["far", "in the cache"])
-def test_columns_that_lie_far_apart_are_asked_for(rows: int, asked: bool) -> None:
-    """Each row is a new page of memory: the processor does not foresee it."""
-    (kernel, *_) = mt.jit(lambda x: x.amax(0)).ledger(mt.zeros(rows, 1024)).kernels
-    assert ("prefetch" in str(kernel.schedule)) == ("# prefetch" in kernel.steps[-1].source) == asked
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .redundancy import factor_out, hoist, reuse
     from .skipping import skip
     from .staging import specialise, stage
-    from .vectors import partition, peel, sink, split_reduction
+    from .vectors import partition, sink, split_reduction
 
 _HOMES = {
     "arrays": "in_registers lift overcompute place",
@@ -41,7 +41,7 @@ _HOMES = {
     "redundancy": "factor_out hoist reuse",
     "skipping": "skip",
     "staging": "specialise stage",
-    "vectors": "partition peel sink split_reduction",
+    "vectors": "partition sink split_reduction",
 }  # of each file, the rewrites; it is loaded for the first of them
 
 if not TYPE_CHECKING:
@@ -70,7 +70,6 @@ __all__ = [
     "pad_sum",
     "parallelise",
     "partition",
-    "peel",
     "place",
     "prefetch",
     "prepack",

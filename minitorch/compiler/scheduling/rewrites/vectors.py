@@ -1,6 +1,6 @@
-"""Rewrites that bring a loop onto vectors: peeling, splitting a reduction, outer-loop vectorisation.
+"""Rewrites that bring a loop onto vectors: its last part alone, splitting a reduction, outer-loop vectorisation.
 
-*Peeling* runs the last part of a loop that was split, which may not be full, alone, so that the others need no
+A *partition* runs the last part of a loop that was split, which may not be full, alone, so that the others need no
 mask. A *split reduction* (rfactor in Halide and TVM) has a partial result for every lane. *Sinking* a loop into the
 loops that it contains is outer-loop vectorisation (Nuzman and Zaks, "Outer-loop vectorization: revisited for short SIMD
 architectures", 2008).
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, literal, rewritten
-from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, place_in, variable
+from ...loop_ir.index import Index, Variable, extent_of, place_in, variable
 from ...loop_ir.loops import neutral
 from ...loop_ir.tree import (
     Accumulate,
@@ -36,22 +36,6 @@ from ..rewrite import check_spelling, refused, step
 from .loops import check_independent
 
 
-@step
-def peel(procedure: Procedure, strips: str) -> Procedure:
-    """Run the last part of a loop that was split, if it is not full, after the others, which then need no guard.
-
-    The strips are divided among the iterations of an outer loop, the last of which has the strip that is not full.
-
-    Law: the iterations keep their order, so any loop can be peeled.
-    """
-
-    def change(each: For) -> Iterable[Statement]:
-        found = _peeled(each)
-        return (each,) if found is None else found
-
-    return at_loop(procedure, strips, change)
-
-
 def _guarded_part(inner: Statement | None) -> tuple[For, If, Index, int] | None:
     """Return a loop's inner loop guarded against an end, the guard, and the index with its bound.
 
@@ -67,28 +51,6 @@ def _guarded_part(inner: Statement | None) -> tuple[For, If, Index, int] | None:
             "what it contains is guarded by nothing but the end of the loop that was split",
         )
     return inner, guard, index, end
-
-
-def _peeled(loop: For) -> Block | None:
-    """Return the full parts of a loop, and then the last; None if they are not guarded."""
-    found = _guarded_part(loop.body[0] if len(loop.body) == 1 else None)
-    if found is None:
-        return None
-    inner, guard, index, end = found
-    part, own = loop.variable, inner.variable
-    outside = index - variable(own.name, own.extent) - variable(part.name, part.extent) * own.extent
-    outer = outside.terms[0][0] if len(outside.terms) == 1 else None
-    if not isinstance(outer, Variable) or outside != variable(outer.name, outer.extent) * (part.extent * own.extent):
-        raise refused(f"peel({part.name!r})", "the parts are divided among the iterations of one loop around them")
-    full, rest = divmod(end, own.extent)
-    turns, here = divmod(full, part.extent)  # iterations of the outer loop that have all parts, full parts of the next
-    number = variable(outer.name, outer.extent) * part.extent + variable(part.name, part.extent)
-    before = For(part, (If(ALWAYS.and_(0, number, full), (with_body(inner, guard.body),)),), loop.kind)
-    if not rest:
-        return (before,)
-    last = ALWAYS.and_(0, variable(own.name, own.extent), rest)
-    body = with_body(inner, (If(last, substituted(guard.body, {part: NOWHERE + here})),))
-    return (before, If(ALWAYS.and_(turns, variable(outer.name, outer.extent), outer.extent), (body,)))
 
 
 @step

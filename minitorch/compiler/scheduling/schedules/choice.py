@@ -47,7 +47,6 @@ HAS_SUMS, HAS_TOTAL = attrgetter("has_sums"), attrgetter("total")
 SCHEDULES: tuple[Row, ...] = (
     _later("attention:attention_schedule", HAS_SUMS),
     _later("attention:unskipped_schedule", HAS_SUMS),
-    _later("few_rows:few_rows_schedule", HAS_TOTAL),
     _later("products:product_schedule", HAS_TOTAL),
     _later("dots:dot_schedule", HAS_TOTAL),
     _later("decoded:decoded_schedule", HAS_TOTAL),

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total
 from ...loop_ir.loops import Loop, Nest
-from ...target import LINE, Target
+from ...target import Target
 from .. import rewrites as R
 from ..contractions import product_of
-from ..lanes import Layout
+from ..lanes import Layout, totals
 from ..rewrite import Rewrite
 from ..streaming import from_a_line_on, in_whole_lines
 from . import NO_FACTS, Facts
-from .online import block, innermost, online_arrays, online_steps, pairs, totals
 
 ROWS_AHEAD = 3  # rows from a request for memory to its use; too few hide no latency, too many fill the caches
-COLUMNS_AHEAD = 4  # columns that lie FAR apart, of rows in lanes: the same
-FAR = 1 << 10  # bytes from column to column; the processor foresees shorter steps
-LARGE = 1 << 21  # bytes from the first column to the last; less is in the second cache already
 UNROLLED = 8  # operations in a round of a loop that sums up
 
 
@@ -36,7 +33,7 @@ def row_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[R
         steps = _across_rows(nest, layout)
     else:
         steps = _along_columns(nest, layout, streamed)
-    return (*(R.stream(argument) for argument in sorted(streamed)), *online_steps(nest, layout), *steps)
+    return (*(R.stream(argument) for argument in sorted(streamed)), *steps)
 
 
 def _registers(names: Iterable[str]) -> Iterator[Rewrite]:
@@ -49,8 +46,7 @@ def _along_columns(nest: Nest, layout: Layout, streamed: Collection[int]) -> Ite
     """Yield the steps that put the lanes along the innermost columns."""
     for argument in _gathered(nest):
         yield R.prefetch(argument, nest.rows[-1].name, ROWS_AHEAD, f"line{argument}")
-    sums = [total for loop in nest.loops for total in totals(loop)]
-    arrays = [*sums, *online_arrays(nest, layout)]
+    arrays = [total for loop in nest.loops for total in totals(loop)]
     aligned = {number: from_a_line_on(layout, loop, streamed) for number, loop in enumerate(nest.loops)}
     if layout.lanes > 1:
         yield from _vectors(nest, layout, arrays, aligned)
@@ -62,23 +58,25 @@ def _along_columns(nest: Nest, layout: Layout, streamed: Collection[int]) -> Ite
 
 
 def _vectors(nest: Nest, layout: Layout, arrays: list[str], aligned: Mapping[int, int | None]) -> Iterator[Rewrite]:
-    lanes, online = layout.lanes, pairs(nest, layout)
-    parts = [part for part in innermost(nest, online, block(layout)) if part.extent]
-    several = [part for part in parts if part.extent >= 2 * lanes and aligned[part.number] is None]
-    for part in reversed(parts):
-        argument = aligned[part.number]
+    lanes, seen = layout.lanes, Counter[str]()
+    parts: list[tuple[str, int, Loop]] = []  # the innermost loops over columns, with the number of their loop
+    for number, loop in enumerate(nest.loops):
+        parts += [(f"{each.name}#{seen[each.name]}", number, loop) for each in loop.columns[-1:]]
+        seen.update(column.name for column in loop.columns)
+    for name, number, _ in reversed(parts):
+        argument = aligned[number]
         if argument is None:
-            yield R.split(part.name, lanes, "v", "l", cut="l")
+            yield R.split(name, lanes, "v", "l", cut="l")
         else:
-            yield R.align(part.name, argument, lanes, "line", "l")
-    for number in dict.fromkeys(part.number for part in parts):
-        for total in totals(nest.loops[number]):
-            yield R.split_reduction(total, "l", f"{total}_lanes", "v" if {number, number - 1} & {*online} else "")
+            yield R.align(name, argument, lanes, "line", "l")
+    for _, _, loop in parts:
+        for total in totals(loop):
+            yield R.split_reduction(total, "l", f"{total}_lanes")
             arrays.append(f"{total}_lanes")
+    several = [loop for _, number, loop in parts if loop.columns[-1].extent >= 2 * lanes and aligned[number] is None]
     unrolled = False
-    for turn, part in reversed(list(enumerate(several))):
-        loop = nest.loops[part.number]
-        copies, whole = _copies(loop), part.extent // lanes
+    for turn, loop in reversed(list(enumerate(several))):
+        copies, whole = _copies(loop), loop.columns[-1].extent // lanes
         if 1 < copies <= whole:
             unrolled = True
             yield R.split(f"v#{turn}", copies, "o", "u", cut="v")
@@ -117,8 +115,6 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
         yield R.split(last.name, width, "b", "t")
     if not any(loop.columns for loop in nest.loops):
         yield R.split(inner, lanes, "v", "l", cut="" if several else "l")
-        if several and left:
-            yield R.peel("v")
         if sums:
             yield R.sink("l")
     elif last.extent < width and not turned:
@@ -144,13 +140,10 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     yield R.parallelise(*(row.name for row in nest.rows[:-1]), "b")
     if turned:
         yield from whole_columns(nest, layout)
-    else:
-        yield from _far_columns(nest, layout)
     endings = ["_l"]
     if left and several and any(loop.columns for loop in nest.loops):
         endings.append("_m" if left > 1 else "")
-    arrays = [*sums, *online_arrays(nest, layout)]
-    yield from _registers(array + ending for array in arrays for ending in endings)
+    yield from _registers(array + ending for array in sums for ending in endings)
 
 
 def _gathered(nest: Nest) -> list[int]:
@@ -167,20 +160,3 @@ def _gathered(nest: Nest) -> list[int]:
                 if inner and not made_here and not any(each.depends_on(one) for each in inner for one in columns):
                     found.append(part.buffer)
     return list(dict.fromkeys(found))
-
-
-def _far_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
-    """Yield prefetches of columns that are dense along the rows, each far from the one before.
-
-    Not where columns begin anywhere in a line: vectors then share lines, and the requests cost more than they spare.
-    """
-    for part in innermost(nest, pairs(nest, layout), block(layout)):
-        loop, found = nest.loops[part.number], set[int]()
-        column = loop.columns[-1]
-        for each in (each for statement in loop.statements for each in statement.value.all_parts):
-            if isinstance(each, Load) and each.inside == ALWAYS and each.index.coefficient(nest.rows[-1]) == 1:
-                step = abs(each.index.coefficient(column)) * each.dtype.itemsize
-                if step >= FAR and step * column.extent >= LARGE and step % LINE == 0:
-                    found.add(each.buffer)
-        for argument in sorted(found):
-            yield R.prefetch(argument, part.name, COLUMNS_AHEAD, f"line{argument}")

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from ...loop_ir.loops import Nest
 from .. import rewrites as R
-from ..lanes import LONG_TILE, Layout, Tile
+from ..lanes import LONG_TILE, Layout, Tile, totals
 from ..rewrite import Rewrite
-from .online import totals
 
 BLOCKS = "kb"  # the loop over blocks of columns; "p" is that over the parts of a long sum, in the same nest
 
