@@ -13,7 +13,7 @@ from ..dtypes import stored
 from ..graph.build import apply, literal
 from ..graph.text import value_text
 from ..graph.values import Number, is_splat, value_key
-from ..ir import PRIMITIVES, Node, Primitive, Source, Spec
+from ..ir import OPERATORS, PRIMITIVES, Node, Primitive, Source, Spec
 
 # Patterns ---------------------------------------------------------------------------------------------------
 
@@ -156,10 +156,10 @@ def as_pattern(operand: Operand) -> Pattern:
 
 
 class _Operations:
-    """The namespace `op`: `op.<primitive>(*operands, **params)` is the pattern of an application of a primitive."""
+    """The namespace `op`: `op.<name>(*operands, **params)` is the pattern of a primitive or an operator, applied."""
 
     def __getattr__(self, name: str) -> Callable[..., Operation]:
-        primitive = PRIMITIVES.get(name)
+        primitive = PRIMITIVES.get(name) or OPERATORS.get(name)
         if primitive is None:
             raise AttributeError(f"there is no primitive {name!r}")
 

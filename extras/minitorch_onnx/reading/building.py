@@ -31,7 +31,7 @@ from .running import Call, Value
 from .running import run as run_program
 
 Array = np.ndarray[Any, Any]
-Scopes = tuple[set[str], ...]  # the names of the graph around a body, of the graph around that, ...
+Scopes = tuple[set[str], ...]  # the names of a graph, of the one around that, ...
 
 DOMAINS = ("", "ai.onnx")  # two names of one set of operators
 LEARNING = "ai.onnx.ml"  # of which scikit-learn's exporter needs a few
@@ -59,8 +59,7 @@ class Builder:
         self.functions: dict[tuple[str, str, str], Any] = {}
         for function in model.functions:
             key = (function.domain, function.name, function.overload)
-            if key in self.functions:
-                refuse(f"the function {function.name!r} is there twice")
+            require(key not in self.functions, "the function {!r} is there twice", function.name)
             self.functions[key] = function
 
     def program(self, graph: Any) -> Program:
@@ -96,45 +95,43 @@ class Builder:
     def _graph(self, graph: Any, opset: int, outer: Scopes, given: Mapping[str, Any], depth: int) -> Program:
         """A graph or a body; `outer` are the names around it, `given` the attributes of the function around it."""
         require(depth <= MOST_BODIES, "bodies and functions are nested more than {} deep", MOST_BODIES)
-        own: set[str] = set()
         arrays: dict[str, Any] = {}
+        scopes: Scopes = (set(), *outer)
         if graph.sparse_initializer:
             self.missing["sparse initializers"] += len(graph.sparse_initializer)
         for tensor in graph.initializer:
-            _define(tensor.name, own, outer)
+            _define(tensor.name, scopes)
             arrays[tensor.name] = self._array(tensor)
         # An initializer may be listed among the inputs, whose default it is.
         inputs = [each for each in graph.input if each.name not in arrays]
         for each in inputs:
-            _define(each.name, own, outer)
+            _define(each.name, scopes)
         declared = tuple([self._declared(each) for each in inputs])
-        steps = self._steps(graph.node, opset, own, outer, given, depth)
+        steps = self._steps(graph.node, opset, scopes, given, depth)
         outputs = tuple([each.name for each in graph.output])
         name = graph.name or "the graph"
         for each in outputs:
-            require(_is_in(each, own, *outer), "the result {!r} of {} is made by no node", each, name)
+            require(_is_in(each, scopes), "the result {!r} of {} is made by no node", each, name)
         constants = {each: array for each, array in arrays.items() if array is not None}
-        return Program(name, declared, outputs, constants, (), _freed(steps, outputs, own))
+        return Program(name, declared, outputs, constants, (), _freed(steps, outputs, scopes[0]))
 
-    def _steps(
-        self, nodes: Any, opset: int, own: set[str], outer: Scopes, given: Mapping[str, Any], depth: int
-    ) -> list[Step]:
+    def _steps(self, nodes: Any, opset: int, scopes: Scopes, given: Mapping[str, Any], depth: int) -> list[Step]:
         self.nodes += len(nodes)
         text = "it has more than {} nodes, those of functions counted at each call"
         require(self.nodes <= MOST_NODES, text, MOST_NODES)
         steps = []
         for place, node in enumerate(nodes):
             for name in node.input:
-                if name and not _is_in(name, own, *outer):
+                if name and not _is_in(name, scopes):
                     later = any(name in each.output for each in nodes[place:])
                     refuse(
                         f"the node {node.name or place!r} ({node.op_type}) reads {name!r}, which "
                         + ("is made later: there is a cycle, or the nodes are not sorted" if later else "nobody makes")
                     )
-            found = self._step(node, opset, (own, *outer), given, depth)
+            found = self._step(node, opset, scopes, given, depth)
             for name in (*node.output, *(step.outputs[0] for step in found[:-1])):
                 if name:
-                    _define(name, own, outer)
+                    _define(name, scopes)
             steps += found
         return steps
 
@@ -207,18 +204,18 @@ class Builder:
         fits = len(node.input) <= len(function.input) and len(node.output) <= len(function.output)
         require(fits, "{} has more inputs or outputs than the function", place)
         absent = {each for each, name in zip_longest(function.input, node.input) if not name}
-        own: set[str] = set()
+        scopes: Scopes = (set(),)
         for each in function.input:
-            _define(each, own, ())
+            _define(each, scopes)
         opset = self._opset(function.opset_import)
-        steps = self._steps(functions.present(function, absent), opset, own, (), bound, depth + 1)
+        steps = self._steps(functions.present(function, absent), opset, scopes, bound, depth + 1)
         outputs = tuple(function.output)
         for each in outputs:
-            made = each in own and each not in absent
+            made = each in scopes[0] and each not in absent
             require(made, "the result {!r} of the function {!r} is made by no node", each, function.name)
         names = [each for each in function.input if each not in absent]
         inputs = tuple([Declared(each, None, None) for each in names])
-        program = Program(function.name, inputs, outputs, {}, (), _freed(steps, outputs, own))
+        program = Program(function.name, inputs, outputs, {}, (), _freed(steps, outputs, scopes[0]))
         known, untrained = (
             tuple([at for at, each in enumerate(names) if each in found]) for found in places_of(program, names)
         )
@@ -258,11 +255,11 @@ class Builder:
         return Declared(info.name, dtype, tuple(map(_length, dims)), tuple(nesting))
 
 
-def _define(name: str, own: set[str], outer: Scopes) -> None:
-    """Give a name to a value of a graph."""
+def _define(name: str, scopes: Scopes) -> None:
+    """Give a name to a value of the innermost graph."""
     require(name, "an input or an initializer has no name")
-    require(not _is_in(name, own, *outer), "the name {!r} is given twice", name)
-    own.add(name)
+    require(not _is_in(name, scopes), "the name {!r} is given twice", name)
+    scopes[0].add(name)
 
 
 def _function_of(schema: Any, opset: int) -> Any:
@@ -292,7 +289,7 @@ def _length(dim: Any) -> int | str | None:
     return name if any(map(str.isalpha, name)) and name != "None" else None
 
 
-def _is_in(name: str, *scopes: set[str]) -> bool:
+def _is_in(name: str, scopes: Scopes) -> bool:
     return any(name in scope for scope in scopes)
 
 
@@ -303,8 +300,8 @@ def _referred(place: str, attribute: Any, given: Mapping[str, Any]) -> Any:
     found = given.get(attribute.ref_attr_name)
     if found is None:
         return None
-    if attribute.type and found.type != attribute.type:
-        refuse(f"the attribute {attribute.name!r} of {place} is of another type than what the caller gives")
+    text = "the attribute {!r} of {} is of another type than what the caller gives"
+    require(attribute.type in (0, found.type), text, attribute.name, place)
     renamed = type(attribute)()
     renamed.CopyFrom(found)
     renamed.name = attribute.name

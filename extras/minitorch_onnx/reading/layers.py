@@ -78,28 +78,22 @@ def layers_of(program: Program, state: Mapping[str, Tensor]) -> tuple[Program, d
 
 def _layer(step: Step, own: Mapping[str, Tensor], dims: dict[str, int]) -> Module | None:
     """The layer of a step whose weights are its own; None if there is no such layer."""
-    held = [own.get(name) if name else None for name in step.inputs[1:]]
-    if sum(map(bool, step.outputs)) > 1 or step.op not in ("BatchNormalization", "Conv", "Gemm", "MatMul"):
+    op, given, names = step.op, step.attributes, step.inputs[1:]
+    held = [own.get(name) if name else None for name in names]
+    missing = any(name and found is None for name, found in zip(names, held, strict=True))
+    if missing or not held or held[0] is None or sum(map(bool, step.outputs)) > 1:
         return None
-    missing = any(name and found is None for name, found in zip(step.inputs[1:], held, strict=True))
-    if missing or not held or held[0] is None or (step.op != "BatchNormalization" and len(held) > 2):
-        return None
-    weight, bias = held[0], held[1] if len(held) > 1 else None
-    if step.op == "Conv":
-        return _convolution(step, weight, bias, dims)
-    if step.op == "BatchNormalization":
+    if op == "BatchNormalization":
         return _normalization(step, [each for each in held if each is not None], dims.get(step.inputs[0], 0))
-    if weight.ndim != 2 or (bias is not None and bias.shape != (weight.shape[not step.attributes.get("transB")],)):
+    weight, bias = held[0], held[1] if len(held) > 1 else None
+    if op == "Conv":
+        return _convolution(step, weight, bias, dims)
+    is_linear = op == "MatMul" or (op == "Gemm" and not given["transA"] and given["alpha"] == 1)
+    if not is_linear or weight.ndim != 2 or (bias is not None and given["beta"] != 1):
         return None
-    if step.op == "MatMul" and bias is None:
-        return _linear(weight.t(), None)
-    given = step.attributes
-    if step.op == "Gemm" and not given["transA"] and given["alpha"] == 1 and (bias is None or given["beta"] == 1):
-        return _linear(weight if given["transB"] else weight.t(), bias)
-    return None
-
-
-def _linear(weight: Tensor, bias: Tensor | None) -> Module:
+    weight = weight if given.get("transB") else weight.t()
+    if bias is not None and bias.shape != weight.shape[:1]:
+        return None
     return _filled(Linear(weight.shape[1], weight.shape[0], bias=bias is not None), weight, bias)
 
 

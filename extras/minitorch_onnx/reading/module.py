@@ -50,23 +50,22 @@ class OnnxModule(Module):
         self._places: dict[str, str] = {}  # name in the model -> attribute
         self._layers: dict[str, str] = {}  # name of a node -> attribute
         trained, kept, constants = _sorted(program, *[_named(metadata, key) for key in (PARAMETERS, BUFFERS)])
-        tensors: dict[Any, Tensor] = {}  # arrays that lie in one place of a file are one tensor, or one parameter
-        parameters: dict[Any, Parameter] = {}
+        made: dict[Any, Tensor] = {}  # arrays that lie in one place of a file are one tensor, or one parameter
         with concretely():
             for name, array in {**trained, **kept}.items():
                 place = name
                 while hasattr(self, place) or not place:
                     place += "_"
                 self._places[name] = place
-                key = (array.ctypes.data, array.dtype, array.shape) if array.size else name
-                if name in trained:
-                    if key not in parameters:
-                        parameters[key] = Parameter(from_array(array.copy()))
-                    self.register_parameter(place, parameters[key])
+                key = name in trained, (array.ctypes.data, array.dtype, array.shape) if array.size else name
+                if key not in made:
+                    tensor = from_array(array.copy())
+                    made[key] = Parameter(tensor) if name in trained else tensor
+                found = made[key]
+                if isinstance(found, Parameter):
+                    self.register_parameter(place, found)
                 else:
-                    if key not in tensors:
-                        tensors[key] = from_array(array.copy())
-                    self.register_buffer(place, tensors[key])
+                    self.register_buffer(place, found)
         self.program = Program(
             program.name, program.inputs, program.outputs, constants, (*trained, *kept), program.steps
         )
@@ -175,20 +174,17 @@ def _sorted(
         parameters, buffers: which are which, if the model says so.
     """
     known, untrained = places_of(program, program.constants)
-    found: tuple[dict[str, Array], ...] = ({}, {}, {})
+    trained: dict[str, Array] = {}
+    kept: dict[str, Array] = {}
+    constants: dict[str, Array] = {}
     for name, array in program.constants.items():
+        is_float = array.dtype.kind not in "iub"
+        is_kept, is_trained = array.ndim and (is_float or array.size > MOST_KNOWN), name not in untrained
         if parameters is not None and buffers is not None:
-            is_float = array.dtype.kind not in "iub"
-            place = 0 if name in parameters and is_float else 1 if name in parameters | buffers else 2
-            place = 2 if name in known else place
-        elif name in known or array.ndim == 0:
-            place = 2
-        elif array.dtype.kind in "iub":
-            place = 1 if array.size > MOST_KNOWN else 2
-        else:
-            place = 1 if name in untrained else 0
-        found[place][name] = array
-    return found  # type: ignore[return-value]
+            is_kept, is_trained = name in parameters | buffers, name in parameters
+        place = constants if name in known or not is_kept else trained if is_float and is_trained else kept
+        place[name] = array
+    return trained, kept, constants
 
 
 def _value(tensor: Any, given: Any) -> Value:
@@ -221,10 +217,8 @@ def _checked(declared: Declared, value: Any, lengths: dict[str, int]) -> Any:
         )
     if declared.shape is not None:
         wanted = [lengths.get(each) if isinstance(each, str) else each for each in declared.shape]
-        fits = len(wanted) == tensor.ndim and all(
-            each is None or each == length for each, length in zip(wanted, tensor.shape, strict=True)
-        )
-        if not fits:
+        pairs = zip(wanted, tensor.shape, strict=False)
+        if len(wanted) != tensor.ndim or any(each not in (None, length) for each, length in pairs):
             shown = ", ".join("any" if each is None else str(each) for each in declared.shape)
             raise ShapeError("MT201", f"the input {declared.name!r} is {tensor.spec}, and the model takes [{shown}]")
         for each, length in zip(declared.shape, tensor.shape, strict=True):

@@ -23,7 +23,7 @@ from minitorch.nn.parameter import Parameter
 from minitorch.sizes import hint_of, is_symbolic
 from minitorch.tensor import Tensor
 
-from .decoding.limits import MOST_STEPS, check_numbers, refuse, require
+from .decoding.limits import MOST_STEPS, check_numbers, require
 from .lengths import SHAPED, computed, of_shape, sized
 from .program import Program, Row, Step
 
@@ -55,33 +55,22 @@ class Value:
 
 @dataclass(slots=True)
 class Frame:
-    """The values by name of a program that runs, and those of the program around it."""
+    """The values by name of a program that runs, and those around it, each computed one as `outer` makes of it."""
 
     values: dict[str, Value]
     around: Frame | None = None
+    outer: Callable[[Tensor], Tensor] | None = None
 
     def find(self, name: str) -> Value:
-        """The value of a name."""
+        """Return the value of a name."""
         if name in self.values:
             return self.values[name]
         if self.around is None:
             raise KeyError(name)
-        return self.around.find(name)
-
-
-@dataclass(slots=True)
-class Seen(Frame):
-    """The values around a body, each computed one as `outer` makes of it."""
-
-    outer: Callable[[Tensor], Tensor] = lambda x: x
-
-    def find(self, name: str) -> Value:
-        """The value of a name."""
-        if name not in self.values:
-            value = Frame.find(self, name)
-            is_computed = isinstance(value.data, Tensor) and not (value.known or isinstance(value.data, Parameter))
-            self.values[name] = Value(self.outer(value.data)) if is_computed else value
-        return self.values[name]
+        value = self.around.find(name)
+        if self.outer and isinstance(value.data, Tensor) and not (value.known or isinstance(value.data, Parameter)):
+            value = self.values[name] = Value(self.outer(value.data))
+        return value
 
 
 @dataclass(slots=True)
@@ -98,8 +87,9 @@ class Run:
             OnnxError: if there are too many (``MT801``).
         """
         self.steps += count
-        if self.steps > MOST_STEPS:
-            refuse(f"a call takes more than {MOST_STEPS} steps: is there a loop without an end?")
+        require(
+            self.steps <= MOST_STEPS, "a call takes more than {} steps: is there a loop without an end?", MOST_STEPS
+        )
 
 
 @dataclass(slots=True)
@@ -146,10 +136,9 @@ class Call:
         """
         self.run.step()
         program = self.step.bodies[name]
-        if len(program.outputs) < least:
-            refuse(f"its {name} gives {len(program.outputs)} results, and {least} are needed")
-        frame = self.frame if outer is None else Seen({}, self.frame, outer)
-        return run(program, inputs, {}, self.run, frame)
+        text = "its {} gives {} results, and {} are needed"
+        require(len(program.outputs) >= least, text, name, len(program.outputs), least)
+        return run(program, inputs, {}, self.run, Frame({}, self.frame, outer))
 
 
 def run(
@@ -191,8 +180,8 @@ def take(step: Step, frame: Frame, run: Run) -> None:
         results = call.result(given) if step.row.control else _apply(call, step.row, given)
         if not isinstance(results, (tuple, list)):
             results = (results,)
-        if len(results) < len(step.outputs):
-            refuse(f"it gives {len(results)} results, and {len(step.outputs)} are named")
+        count = len(step.outputs)
+        require(len(results) >= count, "it gives {} results, and {} are named", len(results), count)
     except MinitorchError as error:
         error.locate(step.place)
         raise

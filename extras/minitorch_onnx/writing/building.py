@@ -62,14 +62,14 @@ COMPUTED: dict[str, tuple[DType, ...]] = {
     "Where": (*_BYTES, *_WIDE, dtypes.uint32, *_FLOATS),
 }
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div")  # of small integers since opset 14
+# How sizes are computed, by the kind of a `Real` or of an atom.
+_OPERATORS = {
+    "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "Div", "**": "Pow", "min": "Min", "max": "Max",
+}  # fmt: skip
 _WIDER: dict[DType, DType] = {
-    dtypes.bool_: dtypes.int32,
-    dtypes.uint8: dtypes.int32,
-    dtypes.int8: dtypes.int32,
-    dtypes.int16: dtypes.int32,
+    **dict.fromkeys((dtypes.bool_, *_SMALL_INTS), dtypes.int32),
     dtypes.uint32: dtypes.int64,
-    dtypes.float16: dtypes.float32,
-    dtypes.bfloat16: dtypes.float32,
+    **dict.fromkeys((dtypes.float16, dtypes.bfloat16), dtypes.float32),
 }
 
 
@@ -159,14 +159,17 @@ class Building:
             dtype = _WIDER[dtype]
         return dtype
 
-    def apply(self, kind: str, dtype: DType, *inputs: str, gives: DType | None = None, **attributes: Any) -> str:
+    def apply(
+        self, kind: str, dtype: DType, *inputs: str, rest: Sequence[str] = (), gives: bool = False, **attributes: Any
+    ) -> str:
         """An operator on values of one type, in the type that it is computed in; the result is of the same type.
 
         Args:
-            gives: the type of the operator's result, if that is not the operands'.
+            rest: further operands, of types of their own.
+            gives: whether the result has a type of its own.
         """
         wide = self.computed(kind, dtype)
-        found = self.op(kind, *[self.cast(each, dtype, wide) for each in inputs], **attributes)
+        found = self.op(kind, *[self.cast(each, dtype, wide) for each in inputs], *rest, **attributes)
         return found if gives else self.cast(found, wide, dtype)
 
     # Numbers that may depend on sizes -------------------------------------------------------------------
@@ -190,11 +193,10 @@ class Building:
         return self.shared(("vector", *map(key_of, numbers)), lambda: self._computed_vector(numbers))
 
     def _computed_vector(self, numbers: Sequence[int]) -> str:
-        parts = [
-            self.size(key_of(one[0])) if is_dynamic else self.constant(one)
-            for is_dynamic, group in itertools.groupby(numbers, is_symbolic)
-            for one in ([[each] for each in group] if is_dynamic else [[*group]])
-        ]
+        parts: list[str] = []
+        for is_dynamic, group in itertools.groupby(numbers, is_symbolic):
+            alike = list(group)
+            parts += [self.size(key_of(each)) for each in alike] if is_dynamic else [self.constant(alike)]
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
 
     def size(self, formula: Polynomial) -> str:
@@ -225,7 +227,7 @@ class Building:
         left, right = map(self.size, atom.sides)
         if atom.kind == "//" and min(map(least, atom.sides)) < 0:  # Div rounds towards zero, Mod is as in Python
             return self.op("Div", self.op("Sub", left, self.op("Mod", left, right)), right)
-        return self.op({"//": "Div", "min": "Min", "max": "Max"}[atom.kind], left, right)
+        return self.op(_OPERATORS[atom.kind], left, right)
 
     def scalar_size(self, number: Any) -> str:
         """A number, or the value of a polynomial of sizes, without dimensions."""
@@ -237,16 +239,7 @@ class Building:
             return self.cast(self.scalar_size(number), dtypes.int64, dtypes.float64)
         if type(number) is not Real:
             return self.number(number, dtypes.float64)
-        kind = {
-            "+": "Add",
-            "-": "Sub",
-            "*": "Mul",
-            "/": "Div",
-            "//": "Div",
-            "**": "Pow",
-            "min": "Min",
-            "max": "Max",
-        }.get(number.kind)
+        kind = _OPERATORS.get(number.kind)
         if kind is None:
             self.refuse(f"the number {number}", "its rest is that of floats")
         found = self.op(kind, self.real(number.left), self.real(number.right))
@@ -328,10 +321,21 @@ class Building:
         )
 
 
-def plain(kind: str, **attributes: Any) -> Row:
-    """The row of an operator of the node's type."""
+def operator(kind: str, of_bools: str = "", gives: bool = False, **names: str) -> Row:
+    """The row of an operator of its operands' type.
+
+    Args:
+        kind: the operator.
+        of_bools: that of bools, if another one computes these.
+        gives: whether the result has a type of its own.
+        names: for each attribute, the parameter of the node that it is.
+    """
 
     def row(b: Building, node: Node, operands: list[str]) -> str:
-        return b.apply(kind, node.dtype, *operands, **attributes)
+        dtype = node.inputs[0].dtype
+        if of_bools and dtype is dtypes.bool_:
+            return b.op(of_bools, *operands)
+        attributes = {name: node.params[each] for name, each in names.items()}
+        return b.apply(kind, dtype, *operands, gives=gives, **attributes)
 
     return row

@@ -13,20 +13,8 @@ from minitorch.ir import Node
 from minitorch.passes.intervals import interval
 
 from ..common import NUMBERS
-from .building import Building, Row
+from .building import Building, Row, operator
 from .terms import Term, in_type
-
-
-def operator(kind: str, of_bools: str = "") -> Row:
-    """The row of a primitive that is one operator; of bools another one."""
-
-    def row(b: Building, node: Node, operands: list[str]) -> str:
-        dtype = node.inputs[0].dtype
-        if of_bools and dtype is dtypes.bool_:
-            return b.op(of_bools, *operands)
-        return b.apply(kind, dtype, *operands)
-
-    return row
 
 
 def comparison(kind: str) -> Row:
@@ -38,7 +26,7 @@ def comparison(kind: str) -> Row:
             one, other = operands
             inverse = b.op("Not", one)
             return b.op("And" if kind == "Less" else "Or", inverse, other)
-        return b.apply(kind, dtype, *operands, gives=dtypes.bool_)
+        return b.apply(kind, dtype, *operands, gives=True)
 
     return row
 
@@ -175,10 +163,7 @@ def _bitwise(kind: str, of_bools: str) -> Row:
         if b.opset < 18:
             if kind == "BitwiseNot":  # -1 - x, or the largest number - x
                 ones = b.number(np.iinfo(node.dtype.numpy).max if not node.dtype.is_signed else -1, node.dtype)
-                wide = b.computed("Sub", node.dtype)
-                return b.cast(
-                    b.op("Sub", b.cast(ones, node.dtype, wide), b.cast(operands[0], node.dtype, wide)), wide, node.dtype
-                )
+                return b.apply("Sub", node.dtype, ones, *operands)
             b.refuse("an operation on the bits of integers", f"{kind} is an operator from opset 18 on", newer=18)
         return b.op(kind, *operands)
 

@@ -42,8 +42,7 @@ def _expand(b: Building, node: Node, operands: list[str]) -> str:
 
 
 def _expanded(b: Building, node: Node, name: str, shape: Sequence[int]) -> str:
-    dtype = b.computed("Expand", node.dtype)
-    return b.cast(b.op("Expand", b.cast(name, node.dtype, dtype), b.vector(shape)), dtype, node.dtype)
+    return b.apply("Expand", node.dtype, name, rest=[b.vector(shape)])
 
 
 def _slice(b: Building, node: Node, operands: list[str]) -> str:

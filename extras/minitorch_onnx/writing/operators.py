@@ -12,16 +12,9 @@ from minitorch import dtypes
 from minitorch.ir import Node
 from minitorch.sizes import is_symbolic, same
 
-from .building import Building, Row, plain
+from .building import Building, Row, operator
 from .elementwise import is_negative
 from .terms import Term, in_type
-
-
-def _along(kind: str) -> Row:
-    def row(b: Building, node: Node, operands: list[str]) -> str:
-        return b.apply(kind, node.dtype, *operands, axis=node.params["dim"])
-
-    return row
 
 
 def _signbit(b: Building, node: Node, operands: list[str]) -> str:
@@ -96,10 +89,6 @@ def _group_norm(b: Building, node: Node, operands: list[str]) -> str:
         return Term(b, x.dtype, name)
 
     return in_type(compose)(b, node, operands)
-
-
-def _batch_norm(b: Building, node: Node, operands: list[str]) -> str:
-    return b.apply("BatchNormalization", node.dtype, *operands, epsilon=node.params["eps"])
 
 
 # Windows --------------------------------------------------------------------------------------------------
@@ -183,17 +172,13 @@ def _composed(kind: str, since: int, compose: Callable[..., Term]) -> Row:
     return row
 
 
-def _leaky_relu(b: Building, node: Node, operands: list[str]) -> str:
-    return b.apply("LeakyRelu", node.dtype, *operands, alpha=node.params["slope"])
-
-
 def _hard_gate(x: Term) -> Term:
     return x.HardSigmoid(alpha=1 / 6, beta=0.5)
 
 
 ROWS: dict[str, Row] = {
     "avg_pool": _avg_pool,
-    "batch_norm": _batch_norm,
+    "batch_norm": operator("BatchNormalization", epsilon="eps"),
     "clip": _clip,
     "conv": _conv,
     "dequantize": _quantized("DequantizeLinear"),
@@ -204,18 +189,18 @@ ROWS: dict[str, Row] = {
     "hardsigmoid": in_type(_hard_gate),
     "hardswish": _composed("HardSwish", 14, lambda x: x * _hard_gate(x)),
     "layer_norm": _normalized("LayerNormalization", 17),
-    "leaky_relu": _leaky_relu,
-    "log_softmax": _along("LogSoftmax"),
-    "matmul": plain("MatMul"),
+    "leaky_relu": operator("LeakyRelu", alpha="slope"),
+    "log_softmax": operator("LogSoftmax", axis="dim"),
+    "matmul": operator("MatMul"),
     "max_pool": _max_pool,
     "mish": _composed("Mish", 18, lambda x: x * x.Softplus().Tanh()),
     "quantize": _quantized("QuantizeLinear"),
-    "relu": plain("Relu"),
+    "relu": operator("Relu"),
     "rms_norm": _normalized("RMSNormalization", 23),
-    "sigmoid": plain("Sigmoid"),
+    "sigmoid": operator("Sigmoid"),
     "signbit": _signbit,
     "silu": in_type(lambda x: x * x.Sigmoid()),  # Swish, of opset 24, has no kernel in ONNX Runtime 1.32
-    "softmax": _along("Softmax"),
-    "softplus": plain("Softplus"),
-    "softsign": plain("Softsign"),
+    "softmax": operator("Softmax", axis="dim"),
+    "softplus": operator("Softplus"),
+    "softsign": operator("Softsign"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from minitorch import dtypes
 from minitorch.dtypes import DType
@@ -10,7 +11,7 @@ from minitorch.ir import Node
 from minitorch.primitives.reductions import lowest
 from minitorch.sizes import is_symbolic
 
-from .building import Building, Row, plain
+from .building import Building, Row, operator
 
 
 def _reduction(kind: str, axes_from: int) -> Row:
@@ -32,25 +33,19 @@ def reduced(
     b: Building, kind: str, dtype: DType, name: str, dims: Sequence[int], axes_from: int = 18, keepdims: int = 0
 ) -> str:
     """A reduction, in the type that it is computed in."""
-    wide = b.computed(kind, dtype)
-    name = b.cast(name, dtype, wide)
-    if b.opset >= axes_from:
-        found = b.op(kind, name, b.constant(dims), keepdims=keepdims)
-    else:
-        found = b.op(kind, name, axes=list(dims), keepdims=keepdims)
-    return b.cast(found, wide, dtype)
+    more: dict[str, Any] = {"rest": [b.constant(dims)]} if b.opset >= axes_from else {"axes": list(dims)}
+    return b.apply(kind, dtype, name, keepdims=keepdims, **more)
 
 
-def _argmax(b: Building, node: Node, operands: list[str]) -> str:
-    dtype = node.inputs[0].dtype
-    wide = b.computed("ArgMax", dtype)
-    return b.op("ArgMax", b.cast(operands[0], dtype, wide), axis=node.params["dim"], keepdims=0)
+def _place(kind: str) -> Row:
+    def row(b: Building, node: Node, operands: list[str]) -> str:
+        return b.apply(kind, node.inputs[0].dtype, *operands, gives=True, axis=node.params["dim"], keepdims=0)
+
+    return row
 
 
 def _cumsum(b: Building, node: Node, operands: list[str]) -> str:
-    wide = b.computed("CumSum", node.dtype)
-    name = b.cast(operands[0], node.dtype, wide)
-    return b.cast(b.op("CumSum", name, b.constant(node.params["dim"])), wide, node.dtype)
+    return b.apply("CumSum", node.dtype, *operands, rest=[b.constant(node.params["dim"])])
 
 
 def _cumprod(b: Building, node: Node, operands: list[str]) -> str:
@@ -169,16 +164,6 @@ def _mean(b: Building, node: Node, operands: list[str]) -> str:
     return reduced(b, "ReduceMean", node.dtype, operands[0], node.params["dims"], keepdims=keepdims)
 
 
-def _argmin(b: Building, node: Node, operands: list[str]) -> str:
-    dtype = node.inputs[0].dtype
-    wide = b.computed("ArgMin", dtype)
-    return b.op("ArgMin", b.cast(operands[0], dtype, wide), axis=node.params["dim"], keepdims=0)
-
-
-def _isnan(b: Building, node: Node, operands: list[str]) -> str:
-    return b.apply("IsNaN", node.inputs[0].dtype, *operands, gives=dtypes.bool_)
-
-
 def _take_along(b: Building, node: Node, operands: list[str]) -> str:
     return b.op("GatherElements", operands[0], index_of(b, node, 1, operands[1]), axis=node.params["dim"])
 
@@ -189,17 +174,17 @@ def _topk(b: Building, node: Node, operands: list[str]) -> str:
 
 
 ROWS: dict[str, Row] = {
-    "argmax": _argmax,
-    "argmin": _argmin,
+    "argmax": _place("ArgMax"),
+    "argmin": _place("ArgMin"),
     "argsort": _argsort,
-    "ceil": plain("Ceil"),
+    "ceil": operator("Ceil"),
     "cumprod": _cumprod,
     "cumsum": _cumsum,
     "dot": _dot,
     "gather": _gather,
-    "isnan": _isnan,
+    "isnan": operator("IsNaN", gives=True),
     "mean": _mean,
-    "minimum": plain("Min"),
+    "minimum": operator("Min"),
     "reduce_max": _reduction("ReduceMax", 18),
     "reduce_min": _reduce_min,
     "reduce_prod": _reduction("ReduceProd", 18),

@@ -27,18 +27,15 @@ from minitorch.passes.dead_code import DEAD_CODE
 from minitorch.passes.pipeline import Pass
 from minitorch.sizes import UndecidedError
 
-from . import activations, attention, choices, group_norm, pointwise, products, sliding
+from . import activations, attention, choices, formulas, group_norm, pointwise, products, sliding
 from .matching import Found
 
 Rule = Callable[[Node, set[Node]], Found]
 """(a node, the nodes that are read once) -> the operator in its place."""
 
 RULES: tuple[Rule, ...] = (
-    pointwise.relu,
+    *formulas.FIRST,
     pointwise.signbit,
-    pointwise.sigmoid,
-    pointwise.silu,
-    pointwise.gelu,
     pointwise.softmax,
     pointwise.log_softmax,
     pointwise.layer_norm,
@@ -57,17 +54,11 @@ RULES: tuple[Rule, ...] = (
     products.dequantize,
     activations.clip_low,
     activations.clip_high,
-    activations.hardsigmoid,
-    activations.leaky_relu,
-    activations.elu,
-    activations.softplus,
-    activations.mish,
-    activations.softsign,
+    *formulas.LATER,
     choices.minimum,
     choices.reduce_min,
     choices.argmin,
     choices.ceil,
-    choices.isnan,
     choices.unchecked,
     choices.take_along,
     choices.topk,

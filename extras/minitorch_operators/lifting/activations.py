@@ -13,7 +13,7 @@ from minitorch import primitives as P
 from minitorch.graph.build import apply
 from minitorch.ir import Node
 
-from .matching import Found, either, is_number, number_of, operands, plus
+from .matching import Found, either, is_number, number_of
 
 _FAR = 20.0  # from here on, log(1 + e**x) is x in float32
 
@@ -87,83 +87,3 @@ def clip_high(node: Node, single: set[Node]) -> Found:
     smallest = any(each is one and number_of(number) == high for each, number in either(other, O.minimum))
     x, low, before = _clipped(one)
     return _clip(x, low, float(high), node) if smallest and low <= high <= before else None
-
-
-def hardsigmoid(node: Node, single: set[Node]) -> Found:
-    """``clip(x + 3, 0, 6) / 6``, or x times that."""
-    if node.primitive is not P.div or not is_number(node.inputs[1], 6) or not _is_narrow(node):
-        return None
-    bent = node.inputs[0]
-    for x, gate in [*either(bent, P.mul), (None, bent)]:
-        shifted, *bounds = _clipped(gate)
-        total = plus(shifted)
-        if bounds == [0, 6] and total is not None and total[1] == 3 and x in (None, total[0]):
-            return apply(O.hardsigmoid if x is None else O.hardswish, total[0], source=node.source)
-    return None
-
-
-# Curves ---------------------------------------------------------------------------------------------------
-
-
-def leaky_relu(node: Node, single: set[Node]) -> Found:
-    """x above 0, and a multiple of it below."""
-    found = _choice(node)
-    if found is None or _above(found[0], found[1]) != 0:
-        return None
-    for x, factor in either(found[2], P.mul):
-        slope = number_of(factor)
-        if x is found[1] and slope is not None:
-            return apply(O.leaky_relu, x, source=node.source, slope=float(slope))
-    return None
-
-
-def elu(node: Node, single: set[Node]) -> Found:
-    """x above 0, and ``alpha * (e**x - 1)`` below; both times gamma."""
-    found = _choice(node)
-    if found is None:
-        return None
-    condition, high, low = found
-    for x, gamma in _scaled(high):
-        if _above(condition, x) != 0:
-            continue
-        for curve, factor in _scaled(low):
-            inner = operands(curve, P.expm1)
-            chosen = operands(inner[0], P.where) if inner else ()
-            if chosen and chosen[0] is condition and is_number(chosen[1], 0) and chosen[2] is x and gamma:
-                return apply(O.elu, x, source=node.source, alpha=factor / gamma, gamma=gamma)
-    return None
-
-
-def _scaled(node: Node) -> list[tuple[Node, float]]:
-    """A node as a product with a number: 1, or one that it is multiplied with."""
-    products = [(one, number_of(other)) for one, other in either(node, P.mul)]
-    return [(node, 1.0), *[(one, float(number)) for one, number in products if number is not None]]
-
-
-def softplus(node: Node, single: set[Node]) -> Found:
-    """log(1 + e**x), and x itself where that is the same."""
-    found = _choice(node)
-    if found is None:
-        return None
-    condition, x, curve = found
-    far, exponential = _above(condition, x), operands(curve, P.log1p)
-    inner = operands(exponential[0], P.exp) if exponential else ()
-    chosen = operands(inner[0], P.where) if inner else ()
-    fits = chosen and chosen[0] is condition and is_number(chosen[1], 0) and chosen[2] is x
-    return apply(O.softplus, x, source=node.source) if fits and far is not None and far >= _FAR else None
-
-
-def mish(node: Node, single: set[Node]) -> Found:
-    """``x * tanh(softplus(x))``."""
-    for x, bent in either(node, P.mul):
-        inner = operands(bent, P.tanh)
-        if inner and inner[0].primitive is O.softplus and inner[0].inputs[0] is x:
-            return apply(O.mish, x, source=node.source)
-    return None
-
-
-def softsign(node: Node, single: set[Node]) -> Found:
-    """``x / (1 + |x|)``."""
-    total = plus(node.inputs[1]) if node.primitive is P.div and _is_narrow(node) else None
-    fits = total is not None and total[1] == 1 and operands(total[0], P.absolute) == (node.inputs[0],)
-    return apply(O.softsign, node.inputs[0], source=node.source) if fits else None

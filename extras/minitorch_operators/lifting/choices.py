@@ -58,15 +58,6 @@ def ceil(node: Node, single: set[Node]) -> Found:
     return apply(O.ceil, x, source=node.source) if x is not None and node.primitive is P.neg else None
 
 
-def isnan(node: Node, single: set[Node]) -> Found:
-    """Whether a number is not equal to itself."""
-    same = operands(node, P.bitwise_not)
-    if not same or same[0].primitive is not P.equal or same[0].inputs[0] is not same[0].inputs[1]:
-        return None
-    x = same[0].inputs[0]
-    return apply(O.isnan, x, source=node.source) if x.dtype.is_floating_point else None
-
-
 def mean(node: Node, single: set[Node]) -> Found:
     """A sum, divided by the number of its elements. It comes after the rules that look for means."""
     x, dims = scaled_sum(node)

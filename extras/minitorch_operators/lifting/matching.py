@@ -54,11 +54,6 @@ def either(node: Node, primitive: P.Primitive) -> list[tuple[Node, Node]]:
     return [(node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])] if node.primitive is primitive else []
 
 
-def times(node: Node, value: float) -> Found:
-    """The factor of a product with this number."""
-    return next((one for one, other in either(node, P.mul) if is_number(other, value)), None)
-
-
 def plus(node: Node) -> tuple[Node, float] | None:
     """The operand of a sum with a number, and the number."""
     for one, other in either(node, P.add):
@@ -71,15 +66,6 @@ def plus(node: Node) -> tuple[Node, float] | None:
 def kept(node: Node, dims: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of a node with lengths of 1 in place of dimensions."""
     return tuple([1 if axis in dims else length for axis, length in enumerate(node.shape)])
-
-
-def reduced(node: Node, x: Node, primitive: P.Primitive) -> tuple[int, ...]:
-    """The dimensions of x that a node is the reduction over, which are kept with length 1; none, if it is not."""
-    if node.primitive is not P.reshape or node.inputs[0].primitive is not primitive:
-        return ()
-    (found,) = node.inputs
-    dims: tuple[int, ...] = found.params["dims"]
-    return dims if found.inputs[0] is x and node.shape == kept(x, dims) else ()
 
 
 def mean(node: Node, x: Node) -> tuple[int, ...]:

@@ -8,7 +8,9 @@ import minitorch_operators as O
 from minitorch import primitives as P
 from minitorch.graph.build import apply, literal
 from minitorch.ir import Node, Spec
+from minitorch.passes.patterns import Operation, op, param, wildcard
 
+from .formulas import matched
 from .matching import (
     Found,
     before_expand,
@@ -16,23 +18,13 @@ from .matching import (
     either,
     is_contiguous_tail,
     is_number,
+    kept,
     last,
     mean,
     operands,
     plus,
-    reduced,
     scaled_sum,
-    times,
 )
-
-
-def relu(node: Node, single: set[Node]) -> Found:
-    """0 where x is 0 or less, x elsewhere."""
-    if node.primitive is not P.where or node.inputs[0].primitive is not P.less_equal:
-        return None
-    condition, zero, x = node.inputs
-    fits = is_number(zero, 0) and condition.inputs[0] is x and is_number(condition.inputs[1], 0)
-    return apply(O.relu, x, source=node.source) if fits and node.dtype.is_floating_point else None
 
 
 def signbit(node: Node, single: set[Node]) -> Found:
@@ -44,79 +36,34 @@ def signbit(node: Node, single: set[Node]) -> Found:
     return apply(O.signbit, x, source=node.source) if fits else None
 
 
-def sigmoid(node: Node, single: set[Node]) -> Found:
-    """1 / (1 + e**-x), or e**x / (e**x + 1) for a negative x."""
-    if node.primitive is not P.div or node.inputs[0].primitive is not P.where:
-        return None
-    negative, z, one = node.inputs[0].inputs
-    total = plus(node.inputs[1])
-    if total is None or total[0] is not z or total[1] != 1 or not is_number(one, 1) or z.primitive is not P.exp:
-        return None
-    (exponent,) = z.inputs
-    if exponent.primitive is not P.where or exponent.inputs[0] is not negative or negative.primitive is not P.less:
-        return None
-    _, x, other = exponent.inputs
-    fits = other.primitive is P.neg and other.inputs[0] is x and negative.inputs[0] is x
-    return apply(O.sigmoid, x, source=node.source) if fits and is_number(negative.inputs[1], 0) else None
-
-
-def silu(node: Node, single: set[Node]) -> Found:
-    """x * sigmoid(x)."""
-    for x, bent in either(node, P.mul):
-        if bent.primitive is O.sigmoid and bent.inputs[0] is x:
-            return apply(O.silu, x, source=node.source)
-    return None
-
-
-def gelu(node: Node, single: set[Node]) -> Found:
-    """x / 2 * (1 + erf(x / sqrt(2))), or its approximation with tanh."""
-    for half, bent in either(node, P.mul):
-        x, total = times(half, 0.5), plus(bent)
-        if x is None or total is None or total[1] != 1:
-            continue
-        for name, inner in (("none", operands(total[0], P.erf)), ("tanh", operands(total[0], P.tanh))):
-            if inner and (_is_root_half(inner[0], x) if name == "none" else _is_cubic(inner[0], x)):
-                return apply(O.gelu, x, source=node.source, approximate=name)
-    return None
-
-
-def _is_root_half(node: Node, x: Node) -> bool:
-    return times(node, math.sqrt(0.5)) is x
-
-
-def _is_cubic(node: Node, x: Node) -> bool:
-    """sqrt(2 / pi) * (x + 0.044715 * x * x * x)."""
-    total = times(node, math.sqrt(2 / math.pi))
-    for one, other in either(total, P.add) if total is not None else []:
-        cube = times(other, 0.044715) if one is x else None
-        if cube is not None and any(
-            last is x and square.primitive is P.mul and square.inputs == (x, x) for square, last in either(cube, P.mul)
-        ):
-            return True
-    return False
-
-
 # Over a dimension -----------------------------------------------------------------------------------------
 
 
-def _shifted(node: Node) -> tuple[Node, tuple[int, ...], Found] | None:
-    """What a node is, less its largest element over a dimension; the dimension; and where 0 is taken from it instead.
-
-    In attention that is where a row is -inf throughout, so that it has zeros in place of NaN.
-    """
-    if node.primitive is not P.sub:
-        return None
-    x, largest = node.inputs[0], before_expand(node.inputs[1])
-    guarded = operands(largest, P.where)
-    if guarded and is_number(guarded[1], 0) and _is_nowhere(guarded[0], guarded[2]):
-        dims = reduced(guarded[2], x, P.reduce_max)
-        return (x, dims, guarded[0]) if len(dims) == 1 else None
-    dims = reduced(largest, x, P.reduce_max)
-    return (x, dims, None) if len(dims) == 1 else None
+_x, _dims, _kept = wildcard("x"), param("dims"), param("kept")
+_largest = op.reshape(op.reduce_max(_x, dims=_dims), shape=_kept)
+_nowhere = op.equal(_largest, -math.inf)  # in attention, where a row is -inf throughout, so that it has zeros, not NaN
 
 
-def _is_nowhere(node: Node, largest: Node) -> bool:
-    return any(one is largest and is_number(other, -math.inf) for one, other in either(node, P.equal))
+def _sum(z: Operation) -> Operation:
+    return op.reshape(op.reduce_sum(z, dims=_dims), shape=_kept)
+
+
+SOFTMAX, GUARDED, LOG_SOFTMAX = [], [], []
+for _wide in (op.expand, lambda each: each):
+    _shifted = _x - _wide(_largest)
+    _z, _safe = op.exp(_shifted), op.exp(_x - _wide(op.where(_nowhere, 0, _largest)))
+    SOFTMAX.append(_z / _wide(_sum(_z)))
+    GUARDED.append(_safe / _wide(op.where(_nowhere, 1, _sum(_safe))))
+    LOG_SOFTMAX.append(_shifted - _wide(op.log(_sum(_z))))
+
+
+def _over_a_dimension(formulas: list[Operation], node: Node) -> tuple[Node, int] | None:
+    """What one of some formulas is of, and over which dimension."""
+    for found in (found for formula in formulas for found in matched(formula, node, {})):
+        x, dims = found["x"], found["dims"]
+        if len(dims) == 1 and found["kept"] == kept(x, dims):
+            return x, dims[0]
+    return None
 
 
 def _can_see(scores: Node) -> bool:
@@ -137,51 +84,25 @@ def is_causal(node: Node) -> bool:
     return keys.shape == (columns,) and queries.shape == (*(1,) * (len(queries.shape) - 2), rows, 1)
 
 
-def _softmax(node: Node) -> tuple[Node, int, bool] | None:
-    """What a node is the softmax of; over which dimension; and whether a row that is -inf throughout has zeros."""
-    if node.primitive is not P.div or node.inputs[0].primitive is not P.exp:
-        return None
-    z, total = node.inputs[0], before_expand(node.inputs[1])
-    found = _shifted(z.inputs[0])
-    if found is None:
-        return None
-    x, dims, nowhere = found
-    if nowhere is not None:
-        guarded = operands(total, P.where)
-        if not guarded or guarded[0] is not nowhere or not is_number(guarded[1], 1):
-            return None
-        total = guarded[2]
-    return (x, dims[0], nowhere is not None) if reduced(total, z, P.reduce_sum) == dims else None
-
-
 def softmax(node: Node, single: set[Node]) -> Found:
     """e**(x - max(x)), divided by its sum."""
-    found = _softmax(node)
+    found = _over_a_dimension(SOFTMAX, node)
     if found is None:
-        return None
-    x, dim, guarded = found
-    return apply(O.softmax, x, source=node.source, dim=dim) if not guarded or _can_see(x) else None
+        found = _over_a_dimension(GUARDED, node)
+        found = found if found is not None and _can_see(found[0]) else None
+    return apply(O.softmax, found[0], source=node.source, dim=found[1]) if found is not None else None
 
 
 def masked_scores(weights: Node) -> Found:
     """The scores of a softmax over the last dimension that has zeros where a row is -inf throughout."""
-    found = _softmax(weights)
-    return found[0] if found is not None and found[1:] == (len(weights.shape) - 1, True) else None
+    found = _over_a_dimension(GUARDED, weights)
+    return found[0] if found is not None and found[1] == len(weights.shape) - 1 else None
 
 
 def log_softmax(node: Node, single: set[Node]) -> Found:
     """x - max(x), less the logarithm of the sum of its exponentials."""
-    if node.primitive is not P.sub:
-        return None
-    shifted, logarithm = node.inputs[0], before_expand(node.inputs[1])
-    found = _shifted(shifted)
-    if found is None or found[2] is not None or logarithm.primitive is not P.log:
-        return None
-    (total,) = logarithm.inputs
-    sums = operands(total, P.reshape)
-    z = sums[0].inputs[0] if sums and sums[0].primitive is P.reduce_sum else None
-    fits = z is not None and z.primitive is P.exp and z.inputs[0] is shifted and reduced(total, z, P.reduce_sum)
-    return apply(O.log_softmax, found[0], source=node.source, dim=found[1][0]) if fits == found[1] else None
+    found = _over_a_dimension(LOG_SOFTMAX, node)
+    return apply(O.log_softmax, found[0], source=node.source, dim=found[1]) if found is not None else None
 
 
 # Normalisations -------------------------------------------------------------------------------------------

@@ -12,8 +12,10 @@ from minitorch.graph.build import apply, literal
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node, Spec
 from minitorch.passes.constant_folding import fold
+from minitorch.passes.patterns import op, wildcard
 
-from .matching import Found, before_expand, either, is_number, last, operands, plus
+from .formulas import matched
+from .matching import Found, before_expand, either, is_number, last, operands
 
 
 def matmul(node: Node, single: set[Node]) -> Found:
@@ -127,42 +129,29 @@ def dequantize(node: Node, single: set[Node]) -> Found:
     return None
 
 
+_x, _inverse, _low, _high, _same, _offset = map(wildcard, ("x", "inverse", "low", "high", "same", "offset"))
+_above = op.maximum((_x * _inverse + TO_WHOLE) - TO_WHOLE, _low)
+_QUANTISED = op.cast(op.where(op.less(_above, _high), _above, _same) + _offset)
+
+
 def quantize(node: Node, single: set[Node]) -> Found:
     """cast(clamp(round(x / scale), qmin - zero point, qmax - zero point) + zero point)."""
-    if node.primitive is not P.cast or node.dtype not in (dtypes.int8, dtypes.uint8):
+    if node.dtype not in (dtypes.int8, dtypes.uint8):
         return None
     ends = np.iinfo(node.dtype.numpy)
-    for inside, offset in either(node.inputs[0], P.add):
-        zero, clamped = _parameter(offset, node), operands(inside, P.where)
-        if zero is None or not clamped or clamped[0].primitive is not P.less:
+    for found in matched(_QUANTISED, node, {}):
+        x, high = found["x"], found["high"]
+        zero, inverse = _parameter(found["offset"], node), _parameter(found["inverse"], node)
+        if zero is None or inverse is None or before_expand(high) is not before_expand(found["same"]):
             continue
-        _, above, high = clamped
-        if clamped[0].inputs[0] is not above or before_expand(clamped[0].inputs[1]) is not before_expand(high):
+        if not (_is_end(found["low"], zero, ends.min, node) and _is_end(high, zero, ends.max, node)):
             continue
-        for units, low in either(above, P.maximum):
-            if not (_is_end(low, zero, ends.min, node) and _is_end(high, zero, ends.max, node)):
-                continue
-            found = _scaled(units, node)
-            whole = _integers(zero[0], node.dtype)
-            if found is None or whole is None:
-                continue
-            x, scale, dim = found
-            if dim == zero[1] and scale.shape == whole.shape:
-                return apply(O.quantize, x, scale, whole, source=node.source, dim=dim)
-    return None
-
-
-def _scaled(units: Node, like: Node) -> tuple[Node, Node, int] | None:
-    """What was divided by a scale and rounded; the scale, and the dimension that it is along."""
-    rounded = operands(units, P.sub)
-    total = plus(rounded[0]) if rounded and is_number(before_expand(rounded[1]), TO_WHOLE) else None
-    if total is None or total[1] != TO_WHOLE:
-        return None
-    for x, inverse in either(total[0], P.mul):
-        found = _parameter(inverse, like)
-        quotient = operands(found[0], P.div) if found else ()
-        if found and quotient and is_number(before_expand(quotient[0]), 1) and x.dtype is dtypes.float32:
-            return x, _vector(before_expand(quotient[1])), found[1]
+        quotient, whole = operands(inverse[0], P.div), _integers(zero[0], node.dtype)
+        if not quotient or not is_number(before_expand(quotient[0]), 1) or whole is None:
+            continue
+        scale = _vector(before_expand(quotient[1]))
+        if x.dtype is dtypes.float32 and inverse[1] == zero[1] and scale.shape == whole.shape:
+            return apply(O.quantize, x, scale, whole, source=node.source, dim=inverse[1])
     return None
 
 

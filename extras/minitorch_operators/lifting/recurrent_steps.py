@@ -8,8 +8,22 @@ from dataclasses import dataclass
 import minitorch_operators as O
 from minitorch import primitives as P
 from minitorch.ir import Node, Primitive
+from minitorch.passes.patterns import Wildcard, op, wildcard
 
+from .formulas import matched
 from .matching import Found, either, is_number, operands
+
+
+def _named(names: str) -> list[Wildcard]:
+    return list(map(wildcard, names.split()))
+
+
+_i, _f, _g, _o, _c, _before = _named("i f g o c before")
+_LSTM = op.sigmoid(_o) * op.tanh(_c)
+_CELL = op.sigmoid(_f) * _before + op.sigmoid(_i) * op.tanh(_g)
+_xr, _xz, _xn, _hr, _hz, _hn = _named("xr xz xn hr hz hn")
+_new = op.tanh(_xn + op.sigmoid(_xr + _hr) * _hn)
+_GRU = _new + op.sigmoid(_xz + _hz) * (_before - _new)
 
 
 @dataclass(frozen=True)
@@ -45,31 +59,20 @@ def steps_of(h: Node) -> Iterator[Step]:
 
 def _lstm(h: Node) -> Iterator[Step]:
     """``c = f * c + i * g`` and ``h = o * tanh(c)``."""
-    for o, bent in _factors(h, O.sigmoid, P.tanh):
-        (c,) = bent.inputs
-        for kept, new in either(c, P.add):
-            for f, before in _factors(kept, O.sigmoid):
-                for i, g in _factors(new, O.sigmoid, P.tanh):
-                    z = _parts([each.inputs[0] for each in (i, f, g, o)])
-                    for x, (hidden, weight, bias) in _sums(z):
-                        yield Step(O.lstm, (h, c), x, (hidden, before), weight, bias)
+    for found in matched(_LSTM, h, {}):
+        for gates in matched(_CELL, found["c"], found):
+            z = _parts([gates[each] for each in "ifgo"])
+            for x, (hidden, weight, bias) in _sums(z):
+                yield Step(O.lstm, (h, gates["c"]), x, (hidden, gates["before"]), weight, bias)
 
 
 def _gru(h: Node) -> Iterator[Step]:
     """``h = n + z * (h - n)`` with ``n = tanh(x_n + r * (W h)_n)``."""
-    for n, moved in either(h, P.add):
-        for z, away in _factors(moved, O.sigmoid, P.sub):
-            before, taken = away.inputs
-            if taken is not n or n.primitive is not P.tanh:
-                continue
-            for xn, reset in either(n.inputs[0], P.add):
-                for r, hn in _factors(reset, O.sigmoid):
-                    gates = [either(gate.inputs[0], P.add) for gate in (r, z)]
-                    for (xr, hr), (xz, hz) in ((one, other) for one in gates[0] for other in gates[1]):
-                        x, product = _parts([xr, xz, xn]), _parts([hr, hz, hn])
-                        found = _product(product)
-                        if x is not None and found is not None and _same_state(found[0], before):
-                            yield Step(O.gru, (h,), x, (found[0],), *found[1:])
+    for found in matched(_GRU, h, {}):
+        x, hidden = (_parts([found[side + gate] for gate in "rzn"]) for side in "xh")
+        product = _product(hidden)
+        if x is not None and product is not None and _same_state(product[0], found["before"]):
+            yield Step(O.gru, (h,), x, (product[0],), *product[1:])
 
 
 def _plain(h: Node) -> Iterator[Step]:
@@ -78,15 +81,6 @@ def _plain(h: Node) -> Iterator[Step]:
     if kind is not None:
         for x, (hidden, weight, bias) in _sums(h.inputs[0]):
             yield Step(kind, (h,), x, (hidden,), weight, bias)
-
-
-def _factors(node: Node, *kinds: Primitive) -> list[tuple[Node, Node]]:
-    """The factors of a product that are results of these primitives, in this order; of the second, of any without."""
-    return [
-        pair
-        for pair in either(node, P.mul)
-        if all(each.primitive is kind for each, kind in zip(pair, kinds, strict=False))
-    ]
 
 
 def _parts(nodes: list[Node]) -> Found:

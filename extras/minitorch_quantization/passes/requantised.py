@@ -11,6 +11,8 @@ enough: another zero point is another clamp.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from minitorch import primitives as P
@@ -18,6 +20,7 @@ from minitorch.dtypes import DType, float32
 from minitorch.graph.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node
+from minitorch.passes.patterns import matches, op, wildcard
 
 from .dequantized import BYTES, Dequantized, Found, rewrite_dequantized
 from .early_quantisation import shifted
@@ -25,6 +28,11 @@ from .early_quantisation import shifted
 TO_WHOLE = 12582912.0  # adding and subtracting 1.5 * 2**23 rounds
 SCALES = (2.0**-100, 2.0**100)  # between which three roundings are all that goes wrong
 _REPEATS = (P.expand, P.reshape)
+
+
+_x, _inverse, _low, _high, _zero, _a, _b = map(wildcard, ("x", "inverse", "low", "high", "zero", "a", "b"))
+_above = op.maximum((_x * _inverse + _a) - _b, _low)
+_ROUNDED = op.where(op.less(_above, _high), _above, _high) + _zero  # a quantisation before its cast
 
 
 def requantised(node: Node, found: Found) -> Node | None:
@@ -36,38 +44,16 @@ def requantised(node: Node, found: Found) -> Node | None:
     """
     if node.primitive is not P.cast or node.dtype not in BYTES or node.inputs[0].dtype is not float32:
         return None
-    parts = _parts(node.inputs[0])
-    if parts is None:
+    parts: dict[str, Any] = {}
+    if not matches(_ROUNDED, node.inputs[0], parts) or {_number(parts[name]) for name in "ab"} != {TO_WHOLE}:
         return None
-    x, inverse, low, high, zero = parts
+    x, inverse, low, high, zero = (parts[name] for name in ("x", "inverse", "low", "high", "zero"))
     value, limits = found.get(x), np.iinfo(node.dtype.numpy)
     if value is None or value.integers.dtype is not node.dtype:
         return None
     is_whole = shifted(low, zero) == limits.min and shifted(high, zero) == limits.max
     same = is_whole and _is_inverse(inverse, value) and _is_zero(zero, value)
     return value.integers if same else None
-
-
-def _parts(node: Node) -> tuple[Node, Node, Node, Node, Node] | None:
-    """Of a quantisation before its cast: what is quantised, 1 / scale, both bounds, and the zero point."""
-    if node.primitive is not P.add or node.inputs[0].primitive is not P.where:
-        return None
-    (condition, inner, high), zero = node.inputs[0].inputs, node.inputs[1]
-    if condition.primitive is not P.less or condition.inputs != (inner, high) or inner.primitive is not P.maximum:
-        return None
-    rounded, low = inner.inputs
-    if rounded.primitive is not P.sub or rounded.inputs[0].primitive is not P.add or not _is(rounded.inputs[1]):
-        return None
-    scaled, whole = rounded.inputs[0].inputs
-    if not _is(whole) or scaled.primitive is not P.mul:
-        return None
-    x, inverse = scaled.inputs
-    return x, inverse, low, high, zero
-
-
-def _is(node: Node) -> bool:
-    """Whether a value is the number that rounds."""
-    return _number(node) == TO_WHOLE
 
 
 def _root(node: Node) -> Node:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .limits import MOST_NUMBERS, refuse
+from .limits import MOST_NUMBERS, refuse, require
 
 # `AttributeProto.AttributeType`: the field of the value, by number.
 FIELDS: dict[int, str] = {
@@ -37,17 +37,14 @@ def value_of(place: str, attribute: Any) -> Any:
     Raises:
         OnnxError: for a type that does not exist, a list that is too long, or a text that is not UTF-8 (``MT801``).
     """
-    field = FIELDS.get(attribute.type)
-    if field is None:
-        refuse(f"the attribute {attribute.name!r} of {place} is of the type {attribute.type}, which ONNX does not have")
+    what, field = f"the attribute {attribute.name!r} of {place}", FIELDS.get(attribute.type, "")
+    require(field, "{} is of the type {}, which ONNX does not have", what, attribute.type)
     value = getattr(attribute, field)
-    what = f"the attribute {attribute.name!r} of {place}"
     if field == "s":
         return decoded(what, value)
-    if field in ("f", "i", "t", "g", "tp", "sparse_tensor"):
+    if not field.endswith("s"):
         return value
-    if len(value) > MOST_NUMBERS:
-        refuse(f"{what} is a list of {len(value)}, more than {MOST_NUMBERS}")
+    require(len(value) <= MOST_NUMBERS, "{} is a list of {}, more than {}", what, len(value), MOST_NUMBERS)
     return [decoded(what, each) for each in value] if field == "strings" else list(value)
 
 
@@ -67,20 +64,16 @@ def checked(place: str, attributes: Any, schema: Any, last: Any, value: Callable
     known: Mapping[str, Any] = schema.attributes
     found: dict[str, Any] = {}
     for each in attributes:
-        if each.name in found:
-            refuse(f"the attribute {each.name!r} of {place} is there twice")
-        if each.name not in known:
-            refuse(f"{place} has an attribute {each.name!r}, which the operator does not have in this version")
-        if int(known[each.name].type.value) != each.type:
-            wanted = FIELDS[int(known[each.name].type.value)]
-            refuse(f"the attribute {each.name!r} of {place} is of another type than the operator's, {wanted}")
+        what = f"the attribute {each.name!r} of {place}"
+        require(each.name not in found, "{} is there twice", what)
+        require(each.name in known, "{} does not belong to the operator in this version", what)
+        kind = int(known[each.name].type.value)
+        require(kind == each.type, "{} is of another type than the operator's, {}", what, FIELDS[kind])
         found[each.name] = value(place, each)
     for name, attribute in {**last.attributes, **known}.items():
-        if name in found:
-            continue
-        if name in known and attribute.required:
-            refuse(f"{place} lacks the attribute {name!r}")
-        found[name] = value(place, attribute.default_value) if attribute.default_value.name else None
+        if name not in found:
+            require(name not in known or not attribute.required, "{} lacks the attribute {!r}", place, name)
+            found[name] = value(place, attribute.default_value) if attribute.default_value.name else None
     return found
 
 
@@ -94,9 +87,8 @@ def check_counts(place: str, node: Any, schema: Any) -> None:
         ("inputs", node.input, schema.min_input, schema.max_input, schema.inputs),
         ("outputs", node.output, schema.min_output, schema.max_output, ()),
     ):
-        if not least <= len(names) <= most:
-            refuse(f"{place} has {len(names)} {what}; the operator has {least} to {most}")
+        text = "{} has {} {}; the operator has {} to {}"
+        require(least <= len(names) <= most, text, place, len(names), what, least, most)
         for at, name in enumerate(names if formals else ()):
             formal = formals[min(at, len(formals) - 1)]  # the last one may stand for any number
-            if not name and formal.option.name != "Optional":
-                refuse(f"{place} lacks its input {formal.name}")
+            require(name or formal.option.name == "Optional", "{} lacks its input {}", place, formal.name)

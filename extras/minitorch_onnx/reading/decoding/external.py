@@ -16,7 +16,7 @@ import numpy as np
 
 from minitorch_checkpoints import opening
 
-from .limits import refuse
+from .limits import refuse, require
 
 Array = np.ndarray[Any, Any]
 
@@ -53,10 +53,9 @@ def read(files: Files, name: str, entries: Mapping[str, str], dtype: np.dtype[An
     if files.folder is None:
         refuse(f"the array {name!r} lies in another file, and this model was not read from a folder")
     offset, length = _number(name, entries, "offset"), _number(name, entries, "length")
-    size = count * dtype.itemsize
-    if length is not None and length != size:
-        refuse(f"the array {name!r} takes {size} bytes, and its external data announces {length}")
-    start = offset or 0
+    size, start = count * dtype.itemsize, offset or 0
+    text = "the array {!r} takes {} bytes, and its external data announces {}"
+    require(length in (None, size), text, name, size, length)
     location = entries.get("location", "")
     try:
         path = _inside(files.folder, name, location)
@@ -66,11 +65,11 @@ def read(files: Files, name: str, entries: Mapping[str, str], dtype: np.dtype[An
             found = os.fstat(file.fileno())
             if found.st_nlink > 1:
                 refuse(f"the external data of {name!r}, {path.name}, is not a file of this folder alone", fix="copy it")
-            if start + size > found.st_size:
-                refuse(f"the array {name!r} ends at byte {start + size} of {path.name}, which has {found.st_size}")
-            used = files.used[path] = files.used.get(path, 0) + size
-            if used > found.st_size:
-                refuse(f"the array {name!r} has bytes of {path.name} that are another array's, too")
+            text = "the array {!r} ends at byte {} of {}, which has {}"
+            require(start + size <= found.st_size, text, name, start + size, path.name, found.st_size)
+            files.used[path] = files.used.get(path, 0) + size
+            text = "the array {!r} has bytes of {} that are another array's, too"
+            require(files.used[path] <= found.st_size, text, name, path.name)
             array = np.fromfile(file, dtype.newbyteorder("<"), count, offset=start).astype(dtype, copy=False)
     except (OSError, MemoryError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__

@@ -13,33 +13,13 @@ import numpy as np
 from minitorch import dtypes
 from minitorch.dtypes import DType
 
-from ...common import TYPES
+from ...common import TYPES, package
 from . import external
-from .limits import MOST_DIMS, refuse
+from .limits import MOST_DIMS, require
 
 Array = np.ndarray[Any, Any]
 
 EXTERNAL = 1  # of `TensorProto.DataLocation`
-
-# The field that has the elements of a type, unless they are in `raw_data`; 16-bit floats are there as their bits.
-_FIELDS: dict[DType, str] = {
-    dtypes.float32: "float_data",
-    dtypes.float64: "double_data",
-    dtypes.int64: "int64_data",
-    dtypes.uint32: "uint64_data",
-    **dict.fromkeys(
-        (
-            dtypes.int32,
-            dtypes.int16,
-            dtypes.int8,
-            dtypes.uint8,
-            dtypes.bool_,
-            dtypes.float16,
-            dtypes.bfloat16,
-        ),
-        "int32_data",
-    ),
-}
 
 
 def array_of(proto: Any, files: external.Files) -> Array:
@@ -58,45 +38,41 @@ def array_of(proto: Any, files: external.Files) -> Array:
         array([ 1, -2], dtype=int8)
     """
     name, dtype = proto.name, TYPES[proto.data_type]
-    shape = _shape(name, proto.dims)
+    text = "the array {!r} has {} dimensions, more than {}"
+    require(len(proto.dims) <= MOST_DIMS, text, name, len(proto.dims), MOST_DIMS)
+    shape = tuple(proto.dims)
+    fits = min(shape, default=0) >= 0 and math.prod(length or 1 for length in shape) < 2**60
+    require(fits, "the array {!r} has the shape {}", name, list(shape))
     count = math.prod(shape)
-    if proto.HasField("segment"):
-        refuse(f"the array {name!r} is a segment of another one, which no version of ONNX has defined")
+    is_segment = proto.HasField("segment")
+    require(not is_segment, "the array {!r} is a segment of another one, which no version of ONNX has defined", name)
     if proto.data_location == EXTERNAL:
         entries = {each.key: each.value for each in proto.external_data}
         found = external.read(files, name, entries, dtype.numpy, count)
     elif proto.HasField("raw_data"):
-        data = proto.raw_data
-        if len(data) != count * dtype.itemsize:
-            refuse(f"the array {name!r} of {dtype.name}{list(shape)} has {len(data)} bytes")
+        data, text = proto.raw_data, "the array {!r} of {}{} has {} bytes"
+        require(len(data) == count * dtype.itemsize, text, name, dtype.name, list(shape), len(data))
         found = np.frombuffer(data, dtype.numpy.newbyteorder("<")).astype(dtype.numpy)  # a copy
     else:
-        data = getattr(proto, _FIELDS[dtype])
-        if len(data) != count:
-            refuse(f"the array {name!r} of {dtype.name}{list(shape)} has {len(data)} elements in {_FIELDS[dtype]}")
+        field = package().helper.tensor_dtype_to_field(proto.data_type)
+        data, text = getattr(proto, field), "the array {!r} of {}{} has {} elements in {}"
+        require(len(data) == count, text, name, dtype.name, list(shape), len(data), field)
         found = _from_list(name, data, dtype)
-    if dtype is dtypes.bool_ and found.view(np.uint8).max(initial=0) > 1:
-        refuse(f"the array {name!r} has bools that are neither 0 nor 1")
+    is_bool = dtype is not dtypes.bool_ or found.view(np.uint8).max(initial=0) <= 1
+    require(is_bool, "the array {!r} has bools that are neither 0 nor 1", name)
     return found.reshape(shape)
 
 
-def _shape(name: str, dims: Any) -> tuple[int, ...]:
-    if len(dims) > MOST_DIMS:
-        refuse(f"the array {name!r} has {len(dims)} dimensions, more than {MOST_DIMS}")
-    shape = tuple(dims)
-    if min(shape, default=0) < 0 or math.prod(length or 1 for length in shape) >= 2**60:
-        refuse(f"the array {name!r} has the shape {list(shape)}")
-    return shape
-
-
 def _from_list(name: str, data: Any, dtype: DType) -> Array:
-    bits = np.dtype(np.uint16) if dtype in (dtypes.float16, dtypes.bfloat16) else None
-    stored = bits or (np.dtype(np.uint8) if dtype is dtypes.bool_ else dtype.numpy)
+    """The elements of the field that belongs to their type; floats of 16 bits are there as their bits."""
+    stored = np.dtype(f"u{dtype.itemsize}") if dtype.category == "float" and dtype.itemsize == 2 else dtype.numpy
+    stored = np.dtype(np.uint8) if dtype is dtypes.bool_ else stored
     if stored.kind == "f":
         with np.errstate(all="ignore"):
             return np.fromiter(data, stored, len(data))
     wide = np.fromiter(data, np.uint64 if dtype is dtypes.uint32 else np.int64, len(data))
+    found = wide.astype(stored)
+    text = "the array {!r} of {} has elements outside of {} to {}"
     bounds: Any = np.iinfo(stored)
-    if wide.size and not (bounds.min <= int(wide.min()) and int(wide.max()) <= bounds.max):
-        refuse(f"the array {name!r} of {dtype.name} has the elements {wide.min()} to {wide.max()}")
-    return wide.astype(stored).view(dtype.numpy)
+    require((found == wide).all(), text, name, dtype.name, bounds.min, bounds.max)
+    return found.view(dtype.numpy)

@@ -57,17 +57,14 @@ def check(content: bytes, descriptor: Any) -> int:
                     refuse(f"it is truncated: a field announces {length} bytes, and {end - at} are left")
                 inside = children.get(number)
                 if inside is TEXT:
-                    text = content[at : at + length]
-                    if not text.isascii():
-                        decoded("a name or a text", text)
+                    decoded("a name or a text", content[at : at + length])
+                if inside is TEXT or inside is None:
                     at += length
-                elif inside is not None:
-                    if len(pending) >= MOST_DEPTH:
-                        refuse(f"messages in it are nested more than {MOST_DEPTH} deep")
-                    pending.append((at + length, end, children))
-                    end, children = at + length, inside
-                else:
-                    at += length
+                    continue
+                if len(pending) >= MOST_DEPTH:
+                    refuse(f"messages in it are nested more than {MOST_DEPTH} deep")
+                pending.append((at + length, end, children))
+                end, children = at + length, inside
             elif kind in (EIGHT_BYTES, FOUR_BYTES):
                 at += 8 if kind == EIGHT_BYTES else 4
             else:

@@ -14,7 +14,6 @@ import numpy as np
 
 import minitorch as mt
 from minitorch.errors import MinitorchError
-from minitorch.functional.movement.parts import part
 from minitorch.functional.operands import from_array
 from minitorch.interpreters import concrete, current_staging, interpreting
 from minitorch.tensor import Tensor
@@ -42,7 +41,7 @@ def known(number: int | bool) -> Value:
         return Value(from_array(np.array(number, np.bool_ if isinstance(number, bool) else np.int64)), True)
 
 
-def _if(condition: Value, *, call: Call) -> list[Value]:
+def If(condition: Value, *, call: Call) -> list[Value]:
     staging = current_staging()
     if condition.known or staging is None or staging.defers:  # lazy mode computes it
         name = "then_branch" if _number(call, condition, "the condition") else "else_branch"
@@ -76,7 +75,7 @@ def _harmless(x: Tensor) -> Tensor:
     return mt.full_like(x, 1 if x.dtype.is_floating_point else 0)
 
 
-def _loop(count: Value | None, condition: Value | None, *state: Value, call: Call) -> list[Value]:
+def Loop(count: Value | None, condition: Value | None, *state: Value, call: Call) -> list[Value]:
     most = MOST_STEPS if count is None else _number(call, count, "the number of turns")
     going = condition is None or bool(_number(call, condition, "the condition"))
     states = len(state)
@@ -95,7 +94,7 @@ def _stacked(rows: Sequence[Value], axis: int) -> Value:
     return Value(mt.stack([_tensor(each) for each in rows], dimension(axis, _tensor(rows[0]).ndim + 1)))
 
 
-def _scan(*given: Value | None, call: Call) -> list[Value]:
+def Scan(*given: Value | None, call: Call) -> list[Value]:
     """Before opset 9, the first input are lengths, and each sequence of a batch is scanned by itself."""
     if call.version >= 9:
         return _scanned(call, given)
@@ -115,11 +114,10 @@ def _scanned(call: Call, given: Sequence[Value | None]) -> list[Value]:
     back = options.get("scan_input_directions") or options.get("directions") or [0] * count
     require(len(axes) == len(back) == count, "it scans {} inputs along the axes {}", count, axes)
     dims = [dimension(axis, x.ndim) for axis, x in zip(axes, scanned, strict=True)]
+    call.run.step(sum(x.shape[dim] for x, dim in zip(scanned, dims, strict=True)))
+    apart = [mt.unbind(x, dim)[:: -1 if flag else 1] for x, dim, flag in zip(scanned, dims, back, strict=True)]
     turns: list[list[Value]] = []
-    length = scanned[0].shape[dims[0]]
-    for turn in range(length):
-        at = [length - 1 - turn if flag else turn for flag in back]
-        rows = [mt.squeeze(part(x, dim, n, n + 1), dim) for x, dim, n in zip(scanned, dims, at, strict=True)]
+    for rows in zip(*apart, strict=False):
         results = call.body("body", [*states, *map(Value, rows)], len(states))
         states = results[: len(states)]
         turns.append(results[len(states) :])
@@ -156,24 +154,24 @@ def _place(call: Call, value: Value | None, length: int, most: int) -> int:
     return at + length if at < 0 else at
 
 
-def _at(sequence: Value, position: Value, *, call: Call) -> Value:
+def SequenceAt(sequence: Value, position: Value, *, call: Call) -> Value:
     items = _list(sequence)
     return Value(items[_place(call, position, len(items), len(items) - 1)])
 
 
-def _insert(sequence: Value, item: Value, position: Value | None = None, *, call: Call) -> Value:
+def SequenceInsert(sequence: Value, item: Value, position: Value | None = None, *, call: Call) -> Value:
     items = _list(sequence)
     items.insert(_place(call, position, len(items), len(items)), _tensor(item))
     return Value(items)
 
 
-def _erase(sequence: Value, position: Value | None = None, *, call: Call) -> Value:
+def SequenceErase(sequence: Value, position: Value | None = None, *, call: Call) -> Value:
     items = _list(sequence)
     del items[_place(call, position, len(items), len(items) - 1)]
     return Value(items)
 
 
-def _taken_apart(value: Value, sizes: Value | None = None, *, axis: int, keepdims: int, call: Call) -> Value:
+def SplitToSequence(value: Value, sizes: Value | None = None, *, axis: int, keepdims: int, call: Call) -> Value:
     x = _tensor(value)
     axis = dimension(axis, x.ndim)
     if sizes is not None and sizes.data.ndim:
@@ -185,7 +183,7 @@ def _taken_apart(value: Value, sizes: Value | None = None, *, axis: int, keepdim
     return Value(parts if keepdims or sizes is not None else [mt.squeeze(each, axis) for each in parts])
 
 
-def _map(sequence: Value, *others: Value, call: Call) -> list[Value]:
+def SequenceMap(sequence: Value, *others: Value, call: Call) -> list[Value]:
     """The body for each item; of other sequences, the item at the same place."""
     found: list[list[Any]] = [[] for _ in call.step.outputs]
     for at, each in enumerate(_list(sequence)):
@@ -199,7 +197,7 @@ def _map(sequence: Value, *others: Value, call: Call) -> list[Value]:
     return [Value(rows) for rows in found]
 
 
-def _get(value: Value) -> Value:
+def OptionalGetElement(value: Value) -> Value:
     require(_is_there(value), "an optional value that is not there")
     return value
 
@@ -208,26 +206,19 @@ def _is_there(value: Value | None) -> bool:
     return value is not None and value.data is not None and not isinstance(value.data, Empty)
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ConcatFromSequence": lambda sequence, axis, new_axis: Value(
         (mt.stack if new_axis else mt.cat)(_list(sequence), axis)
     ),
     "Identity": lambda value: value,
-    "If": _if,
-    "Loop": _loop,
     "Optional": lambda value=None: Value(Empty()) if value is None else value,
-    "OptionalGetElement": _get,
     "OptionalHasElement": lambda value=None: known(_is_there(value)),
-    "Scan": _scan,
-    "SequenceAt": _at,
     "SequenceConstruct": lambda *values: Value(list(map(_tensor, values))),
     "SequenceEmpty": lambda: Value([]),
-    "SequenceErase": _erase,
-    "SequenceInsert": _insert,
     "SequenceLength": lambda sequence: known(len(_list(sequence))),
-    "SequenceMap": _map,
-    "SplitToSequence": _taken_apart,
-}
-
-KNOWN = {"If": (0,), "Loop": (0, 1)}
-ROWS: dict[str, Row] = {name: Row(each, KNOWN.get(name, ()), control=True) for name, each in FUNCTIONS.items()}
+    **{each.__name__: each for each in (
+        If, Loop, OptionalGetElement, Scan, SequenceAt, SequenceErase, SequenceInsert, SequenceMap, SplitToSequence,
+    )},
+}  # fmt: skip
+_KNOWN = {"If": (0,), "Loop": (0, 1)}
+ROWS = {name: Row(each, _KNOWN.get(name, ()), control=True) for name, each in _FUNCTIONS.items()}

@@ -15,16 +15,16 @@ from minitorch.tensor import Tensor
 from ..program import Row
 from ..running import Call
 from .checks import dimension
-from .movement import flattened
+from .movement import Flatten
 
 
-def _clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+def Clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     """Bounds that were attributes before opset 11 are float32."""
     low, high = (None if each is None else to_dtype(each, x.dtype) for each in (low, high))
     return x if low is None and high is None else mt.clamp(x, low, high)
 
 
-def _is_inf(x: Tensor, detect_negative: int, detect_positive: int) -> Tensor:
+def IsInf(x: Tensor, detect_negative: int, detect_positive: int) -> Tensor:
     """Find an infinity, of one sign or of both."""
     found = mt.isinf(x)
     found = found if detect_negative else mt.logical_and(found, mt.gt(x, 0))
@@ -36,13 +36,13 @@ def _several(function: Any) -> Callable[..., Tensor]:
     return lambda *xs: reduce(function, xs)
 
 
-def _celu(x: Tensor, alpha: float) -> Tensor:
+def Celu(x: Tensor, alpha: float) -> Tensor:
     """``max(0, x) + min(0, alpha * (e**(x / alpha) - 1))`` (Barron, arXiv:1704.07483)."""
     bent = widened(lambda each: mt.expm1(each / alpha) * alpha)(mt.minimum(x, 0.0))
     return mt.maximum(x, 0.0) + mt.minimum(bent, 0.0)
 
 
-def _shrink(x: Tensor, lambd: float, bias: float) -> Tensor:
+def Shrink(x: Tensor, lambd: float, bias: float) -> Tensor:
     """Numbers within ``-lambd ... lambd`` become 0, others move towards it by ``bias``."""
     moved = x - mt.sign(x) * bias if bias else x
     return to_dtype(mt.where(mt.logical_or(mt.gt(x, lambd), mt.lt(x, -lambd)), moved, 0), x.dtype)
@@ -54,7 +54,7 @@ def _normalized(function: Callable[[Tensor, int], Tensor]) -> Callable[..., Tens
     def apply(x: Tensor, *, axis: int, call: Call) -> Tensor:
         if call.version >= 13:
             return function(x, dimension(axis, x.ndim))
-        return mt.reshape(function(flattened(x, axis), 1), x.shape)
+        return mt.reshape(function(Flatten(x, axis), 1), x.shape)
 
     return apply
 
@@ -81,9 +81,7 @@ ROWS: dict[str, Row | Callable[..., Any]] = {
     "BitShift": lambda a, b, direction: a << b if direction == "LEFT" else a >> b,
     "Cast": lambda x, to: to_dtype(x, to),
     "CastLike": lambda x, like: to_dtype(x, like.dtype),
-    "Clip": _clip,
     "Div": lambda a, b: mt.div(a, b, rounding_mode=None if a.dtype.is_floating_point else "trunc"),
-    "IsInf": _is_inf,
     "Max": _several(mt.maximum),
     "Mean": lambda *xs: reduce(mt.add, xs) / len(xs),
     "Min": _several(mt.minimum),
@@ -93,14 +91,12 @@ ROWS: dict[str, Row | Callable[..., Any]] = {
     "Where": lambda condition, a, b: mt.where(to_dtype(condition, mt.bool), a, b),
     "Elu": F.elu, "Gelu": F.gelu, "HardSwish": F.hardswish, "Mish": F.mish, "Relu": F.relu,
     "Softplus": F.softplus, "Softsign": F.softsign,
-    "Celu": _celu,
     "HardSigmoid": lambda x, alpha, beta: mt.clamp(x * alpha + beta, 0.0, 1.0),
     "Hardmax": _normalized(_hardmax),
     "LeakyRelu": lambda x, alpha: F.leaky_relu(x, alpha),
     "LogSoftmax": _normalized(F.log_softmax),
     "PRelu": lambda x, slope: mt.where(mt.lt(x, 0), mt.mul(x, slope), x),
     "Selu": lambda x, alpha, gamma: F.elu(x, alpha) * gamma,
-    "Shrink": _shrink,
     "Softmax": _normalized(F.softmax),
     "Swish": lambda x, alpha: F.silu(x) if alpha == 1 else x * mt.sigmoid(x * alpha),
     "ThresholdedRelu": lambda x, alpha: mt.where(mt.gt(x, alpha), x, 0.0),

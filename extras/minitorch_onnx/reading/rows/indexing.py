@@ -38,7 +38,7 @@ def line(axis: int, shape: Sequence[int]) -> Tensor:
     return mt.broadcast_to(mt.reshape(mt.arange(shape[axis]), (-1, *(1,) * (len(shape) - axis - 1))), shape)
 
 
-def _gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
+def Gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     return getitem(x, (*(slice(None),) * dimension(axis, x.ndim), to_dtype(indices, int64)))
 
 
@@ -99,13 +99,13 @@ def _multiplied(x: Tensor, updates: Tensor, at: tuple[Tensor, ...]) -> Tensor:
     return x
 
 
-def _scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str | None = None) -> Tensor:
+def ScatterElements(x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str | None = None) -> Tensor:
     fits = indices.shape == updates.shape and indices.ndim == x.ndim
     require(fits, "the indices {} and the updates {} do not fit {}", indices.spec, updates.spec, x.spec)
     return _written(x, updates, _along(dimension(axis, x.ndim), indices), reduction)
 
 
-def _tensor_scatter(cache: Tensor, update: Tensor, begin: Tensor | None = None, *, axis: int, mode: str) -> Tensor:
+def TensorScatter(cache: Tensor, update: Tensor, begin: Tensor | None = None, *, axis: int, mode: str) -> Tensor:
     """Each sequence of the batch written from its own position on, at the end or around it (``circular``)."""
     axis = dimension(axis, cache.ndim)
     check_ndim("the update", update, cache.ndim, cache.ndim)
@@ -115,7 +115,7 @@ def _tensor_scatter(cache: Tensor, update: Tensor, begin: Tensor | None = None, 
     return P.scatter(cache, update, *_along(axis, place % cache.shape[axis] if mode == "circular" else place))
 
 
-def _reverse_sequence(x: Tensor, lengths: Tensor, time_axis: int, batch_axis: int) -> Tensor:
+def ReverseSequence(x: Tensor, lengths: Tensor, time_axis: int, batch_axis: int) -> Tensor:
     """The first elements of each sequence turned around, as many as it has."""
     fits = x.ndim >= 2 and {time_axis, batch_axis} == {0, 1}
     require(fits, "the axes of time and batch are {} and {}", time_axis, batch_axis)
@@ -127,17 +127,17 @@ def _reverse_sequence(x: Tensor, lengths: Tensor, time_axis: int, batch_axis: in
 # Finding ----------------------------------------------------------------------------------------------------
 
 
-def _compress(x: Tensor, condition: Array, *, axis: int | None) -> Tensor:
+def Compress(x: Tensor, condition: Array, *, axis: int | None) -> Tensor:
     places = from_array(np.flatnonzero(condition).astype(np.int64))
     return mt.index_select(mt.ravel(x) if axis is None else x, axis or 0, places)
 
 
-def _nonzero(x: Tensor) -> Tensor:
+def NonZero(x: Tensor) -> Tensor:
     check_numbers("the positions of its input", x.numel() * x.ndim)
     return mt.permute(mt.nonzero(x), 1, 0)
 
 
-def _unique(x: Array, *, axis: int | None, sorted: int) -> tuple[Tensor, ...]:
+def Unique(x: Array, *, axis: int | None, sorted: int) -> tuple[Tensor, ...]:
     """The different elements or slices, in order or (``sorted=0``) as they come first; places and counts."""
     axis = None if axis is None else dimension(axis, x.ndim)
     values, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
@@ -155,20 +155,13 @@ def _extract(x: Tensor, places: Tensor) -> Tensor:
 
 ROWS: dict[str, Row | Callable[..., Any]] = {
     "ai.onnx.ml.ArrayFeatureExtractor": _extract,
-    "Compress": Row(_compress, known=(1,)),
-    "Gather": _gather,
     "GatherElements": lambda x, indices, axis: gathered("GatherElements", x, axis, indices, from_end=True),
     "GatherND": lambda x, indices, batch_dims=0: P.gather(x, *_coordinates(x, indices, batch_dims)),
-    "NonZero": _nonzero,
-    "ReverseSequence": _reverse_sequence,
-    "ScatterElements": _scatter_elements,
     "ScatterND": lambda x, indices, updates, reduction=None: _written(
         x, updates, _coordinates(x, indices, 0), reduction
     ),
-    "TensorScatter": _tensor_scatter,
     "TopK": Row(
         lambda x, k, *, axis, largest, sorted: (*mt.topk(x, whole("the count", k), axis, bool(largest), bool(sorted)),),
         known=(1,),
     ),
-    "Unique": Row(_unique, known=(0,)),
 }

@@ -18,15 +18,15 @@ from ..running import Call
 from .checks import check_ndim
 
 
-def _loss(
+def NegativeLogLikelihoodLoss(
     log_p: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int | None, reduction: str
 ) -> Tensor:
     return F.nll_loss(log_p, target, weight, -1 if ignore_index is None else ignore_index, reduction)
 
 
-def _cross_entropy(scores: Tensor, *others: Tensor | None, ignore_index: int | None, reduction: str) -> Any:
+def SoftmaxCrossEntropyLoss(scores: Tensor, *others: Tensor | None, ignore_index: int | None, reduction: str) -> Any:
     log_p = F.log_softmax(scores, 1)
-    return _loss(log_p, *others, ignore_index=ignore_index, reduction=reduction), log_p  # type: ignore[arg-type]
+    return NegativeLogLikelihoodLoss(log_p, *others, ignore_index=ignore_index, reduction=reduction), log_p  # type: ignore[arg-type]
 
 
 # Random numbers ---------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def _repeated(x: Tensor, times: int) -> Tensor:
     return mt.reshape(wide, (batch, heads * times, *rest))
 
 
-def _attention(
+def Attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
     past_key: Tensor | None = None, past_value: Tensor | None = None, lengths: Tensor | None = None,
     *, q_num_heads: int | None, kv_num_heads: int | None, scale: float | None, softcap: float, is_causal: int,
@@ -141,12 +141,9 @@ def _bernoulli(x: Tensor, dtype: DType | None) -> Tensor:
 
 
 ROWS: dict[str, Row | Callable[..., Any]] = {
-    "Attention": _attention,
     "Bernoulli": Row(_bernoulli, folds=False),
-    "NegativeLogLikelihoodLoss": _loss,
     "RandomNormal": Row(_normal, folds=False),
     "RandomNormalLike": Row(_normal, folds=False),
     "RandomUniform": Row(_uniform, folds=False),
     "RandomUniformLike": Row(_uniform, folds=False),
-    "SoftmaxCrossEntropyLoss": _cross_entropy,
 }

@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 # Shapes -----------------------------------------------------------------------------------------------------
 
 
-def _reshape(x: Tensor, shape: Array, *, allowzero: int) -> Tensor:
+def Reshape(x: Tensor, shape: Array, *, allowzero: int) -> Tensor:
     """A length of 0 is that of the operand, unless ``allowzero``; -1 follows from the others."""
     lengths = ints(shape)
     require(len(lengths) <= MOST_DIMS, "a shape of {} dimensions, more than {}", len(lengths), MOST_DIMS)
@@ -43,14 +43,14 @@ def _reshape(x: Tensor, shape: Array, *, allowzero: int) -> Tensor:
     return mt.reshape(x, lengths)
 
 
-def flattened(x: Tensor, axis: int) -> Tensor:
+def Flatten(x: Tensor, axis: int) -> Tensor:
     """Return a matrix: the dimensions before the axis are the rows, the others the columns."""
     start = axis + x.ndim if axis < 0 else axis
     require(0 <= start <= x.ndim, "{} has no axis {}", x.spec, axis)
     return mt.reshape(x, (math.prod(x.shape[:start]), math.prod(x.shape[start:])))
 
 
-def _squeeze(x: Tensor, axes: Array | None = None) -> Tensor:
+def Squeeze(x: Tensor, axes: Array | None = None) -> Tensor:
     if axes is None:
         return mt.squeeze(x)
     dims = [dimension(axis, x.ndim) for axis in ints(axes)]
@@ -58,14 +58,14 @@ def _squeeze(x: Tensor, axes: Array | None = None) -> Tensor:
     return mt.squeeze(x, dims)
 
 
-def _unsqueeze(x: Tensor, axes: Array) -> Tensor:
+def Unsqueeze(x: Tensor, axes: Array) -> Tensor:
     new = x.ndim + axes.size
     shape_of([1] * new)
     dims, lengths = dimensions(ints(axes), new), iter(x.shape)
     return mt.reshape(x, [1 if dim in dims else next(lengths) for dim in range(new)])
 
 
-def _tile(x: Tensor, repeats: Array) -> Tensor:
+def Tile(x: Tensor, repeats: Array) -> Tensor:
     times = ints(repeats)
     require(len(times) == x.ndim, "{} repetitions for {}", len(times), x.spec)
     shape_of([length * count for length, count in zip(x.shape, times, strict=True)])
@@ -75,7 +75,7 @@ def _tile(x: Tensor, repeats: Array) -> Tensor:
 # Parts ------------------------------------------------------------------------------------------------------
 
 
-def _split(x: Tensor, sizes: Array | None = None, *, axis: int, call: Call) -> tuple[Tensor, ...]:
+def Split(x: Tensor, sizes: Array | None = None, *, axis: int, call: Call) -> tuple[Tensor, ...]:
     axis, count = dimension(axis, x.ndim), len(call.step.outputs)
     length = x.shape[axis]
     size = -(-length // count)
@@ -85,7 +85,7 @@ def _split(x: Tensor, sizes: Array | None = None, *, axis: int, call: Call) -> t
     return mt.split(x, parts, axis)
 
 
-def _slice(x: Tensor, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Tensor:
+def Slice(x: Tensor, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Tensor:
     """Python's slices, with negative steps, too."""
     count = starts.size
     dims = dimensions(range(count) if axes is None else ints(axes), x.ndim)
@@ -101,7 +101,7 @@ def _slice(x: Tensor, starts: Array, ends: Array, axes: Array | None = None, ste
     return contiguous(x)
 
 
-def _pad(x: Tensor, pads: Array, value: Array | None = None, axes: Array | None = None, *, mode: str) -> Tensor:
+def Pad(x: Tensor, pads: Array, value: Array | None = None, axes: Array | None = None, *, mode: str) -> Tensor:
     """Negative amounts cut off; ``edge``, ``reflect`` and ``wrap`` take what they add from the tensor itself."""
     dims, amounts = dimensions(None if axes is None else ints(axes), x.ndim), ints(pads)
     require(len(amounts) == 2 * len(dims), "{} amounts for {} axes", len(amounts), len(dims))
@@ -123,7 +123,7 @@ def _pad(x: Tensor, pads: Array, value: Array | None = None, axes: Array | None 
     return x
 
 
-def _center_crop_pad(x: Tensor, shape: Array, *, axes: list[int] | None) -> Tensor:
+def CenterCropPad(x: Tensor, shape: Array, *, axes: list[int] | None) -> Tensor:
     """Cut or padded with zeros on both sides; where the difference is odd, one more at the end."""
     dims, lengths = dimensions(axes or None, x.ndim), shape_of(ints(shape))
     require(len(lengths) == len(dims), "{} lengths for {} axes", len(lengths), len(dims))
@@ -138,7 +138,7 @@ def _center_crop_pad(x: Tensor, shape: Array, *, axes: list[int] | None) -> Tens
 # Channels and places ----------------------------------------------------------------------------------------
 
 
-def _depth_to_space(x: Tensor, blocksize: int, mode: str) -> Tensor:
+def DepthToSpace(x: Tensor, blocksize: int, mode: str) -> Tensor:
     """Channels become the places of a block; they are before the other channels, or after them (``CRD``)."""
     check_ndim("its input", x, 3)
     batch, channels, *lengths = x.shape
@@ -153,7 +153,7 @@ def _depth_to_space(x: Tensor, blocksize: int, mode: str) -> Tensor:
     return mt.reshape(mt.permute(x, order), (batch, deep, *(length * blocksize for length in lengths)))
 
 
-def _space_to_depth(x: Tensor, blocksize: int, mode: str | None = None) -> Tensor:
+def SpaceToDepth(x: Tensor, blocksize: int, mode: str | None = None) -> Tensor:
     check_ndim("its input", x, 3)
     batch, channels, *lengths = x.shape
     n = len(lengths)
@@ -169,7 +169,7 @@ def _space_to_depth(x: Tensor, blocksize: int, mode: str | None = None) -> Tenso
 # Numbers ----------------------------------------------------------------------------------------------------
 
 
-def _constant(call: Call) -> Tensor:
+def Constant(call: Call) -> Tensor:
     given = [(name, value) for name, value in call.step.attributes.items() if value is not None]
     require(len(given) == 1, "it has {} values", len(given))
     ((name, value),) = given
@@ -183,7 +183,7 @@ _OF_LITERALS: dict[str, DType | None] = {
 }  # fmt: skip
 
 
-def _constant_of_shape(shape: Array, *, value: Array | None) -> Tensor:
+def ConstantOfShape(shape: Array, *, value: Any) -> Tensor:
     lengths = shape_of(ints(shape))
     if value is None:
         return mt.full(lengths, 0.0)
@@ -196,7 +196,7 @@ def _eye_like(x: Tensor, k: int, dtype: DType | None) -> Tensor:
     return to_dtype(mt.eq(mt.unsqueeze(mt.arange(rows), 1) + k, mt.arange(columns)), dtype or x.dtype)
 
 
-def _range(start: Array, limit: Array, delta: Array) -> Tensor:
+def Range(start: Array, limit: Array, delta: Array) -> Tensor:
     first, end, step = (item("a bound or the step", each) for each in (start, limit, delta))
     is_finite = step != 0 and all(np.isfinite(hint_of((first, end, step))))
     require(is_finite, "a range from {} to {} in steps of {}", first, end, step)
@@ -207,14 +207,14 @@ def _range(start: Array, limit: Array, delta: Array) -> Tensor:
     return steps * number(step, dtype) + number(first, dtype)
 
 
-def _trilu(x: Tensor, k: Array | None = None, *, upper: int) -> Tensor:
+def Trilu(x: Tensor, k: Array | None = None, *, upper: int) -> Tensor:
     require(x.ndim >= 2, "it takes matrices, and is given {}", x.spec)
     rows, columns = x.shape[-2:]
     diagonal = 0 if k is None else smaller(larger(whole("the diagonal", k), -rows - 1), columns + 1)
     return (mt.triu if upper else mt.tril)(x, diagonal)
 
 
-def _one_hot(indices: Tensor, depth: Array, values: Tensor, *, axis: int) -> Tensor:
+def OneHot(indices: Tensor, depth: Array, values: Tensor, *, axis: int) -> Tensor:
     """``values[1]`` at the place that an index says (from the end, if it is negative), ``values[0]`` elsewhere."""
     count = whole("the depth", depth)
     places = to_dtype(indices, int64)
@@ -227,26 +227,10 @@ def _one_hot(indices: Tensor, depth: Array, values: Tensor, *, axis: int) -> Ten
 
 
 ROWS: dict[str, Row | Callable[..., Any]] = {
-    "CenterCropPad": Row(_center_crop_pad, known=(1,)),
     "Concat": lambda *xs, axis: mt.cat(xs, axis),
-    "Constant": _constant,
-    "ConstantOfShape": Row(_constant_of_shape, known=(0,)),
-    "DepthToSpace": _depth_to_space,
     "Expand": Row(lambda x, shape: mt.broadcast_to(x, mt.broadcast_shapes(x.shape, shape_of(ints(shape)))), known=(1,)),
     "EyeLike": Row(_eye_like, of_shape=True),
-    "Flatten": flattened,
-    "OneHot": Row(_one_hot, known=(1,)),
-    "Pad": Row(_pad, known=(1, 2, 3)),
-    "Range": Row(_range, known=(0, 1, 2)),
-    "Reshape": Row(_reshape, known=(1,)),
     "Shape": Row(lambda x, start=0, end=None: from_array(np.array(x.shape[start:end], np.int64)), of_shape=True),
     "Size": Row(lambda x: from_array(np.array(x.numel(), np.int64)), of_shape=True),
-    "Slice": Row(_slice, known=(1, 2, 3, 4)),
-    "SpaceToDepth": _space_to_depth,
-    "Split": Row(_split, known=(1,)),
-    "Squeeze": Row(_squeeze, known=(1,)),
-    "Tile": Row(_tile, known=(1,)),
     "Transpose": lambda x, perm: mt.permute(x, perm or list(range(x.ndim))[::-1]),
-    "Trilu": Row(_trilu, known=(1,)),
-    "Unsqueeze": Row(_unsqueeze, known=(1,)),
 }

@@ -45,7 +45,7 @@ def _windows(x: Tensor, at: Sliding, value: float = 0) -> tuple[Tensor, tuple[in
     return windows(padded(x, at.pads, value), at.size, at.stride, at.apart), tuple(range(2 + n, 2 + 2 * n))
 
 
-def _max_pool(x: Tensor, *, storage_order: int = 0, call: Call) -> tuple[Tensor, ...] | Tensor:
+def MaxPool(x: Tensor, *, storage_order: int = 0, call: Call) -> tuple[Tensor, ...] | Tensor:
     at = _geometry(call, x)
     n, low = len(at.size), lowest(x.dtype)
     seen, dims = _windows(x, at, low)
@@ -68,7 +68,7 @@ def _max_pool(x: Tensor, *, storage_order: int = 0, call: Call) -> tuple[Tensor,
         return found, mt.squeeze(chosen, -1) + base
 
 
-def _average_pool(x: Tensor, *, count_include_pad: int = 0, call: Call) -> Tensor:
+def AveragePool(x: Tensor, *, count_include_pad: int = 0, call: Call) -> Tensor:
     at, given = _geometry(call, x), sliding(call, x, call.step.attributes["kernel_shape"]).pads
     seen, dims = _windows(widen(x), at)
     inside = mt.ones(1, 1, *x.shape[2:], dtype=seen.dtype)
@@ -111,7 +111,7 @@ def _batch_norm(
     )
 
 
-def _layer_norm(
+def LayerNormalization(
     x: Tensor, scale: Tensor, bias: Tensor | None = None, *, axis: int, epsilon: float, call: Call
 ) -> tuple[Tensor, ...] | Tensor:
     axis = dimension(axis, x.ndim)
@@ -126,19 +126,19 @@ def _layer_norm(
     return to_dtype(result if bias is None else result + widen(bias), x.dtype), center, inverse
 
 
-def _rms_norm(x: Tensor, scale: Tensor, axis: int, epsilon: float) -> Tensor:
+def RMSNormalization(x: Tensor, scale: Tensor, axis: int, epsilon: float) -> Tensor:
     wide = to_dtype(x, float32) if x.dtype.itemsize < 4 else x
     dims = list(range(dimension(axis, x.ndim), x.ndim))
     normal = wide / mt.sqrt(mt.mean(wide * wide, dims, True) + epsilon)
     return to_dtype(normal * widen(scale), x.dtype)
 
 
-def _instance_norm(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+def InstanceNormalization(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
     check_ndim("its input", x, 3)
     return F.group_norm(x, x.shape[1], scale, bias, epsilon)
 
 
-def _group_norm(x: Tensor, scale: Tensor, bias: Tensor, num_groups: int, epsilon: float, call: Call) -> Tensor:
+def GroupNormalization(x: Tensor, scale: Tensor, bias: Tensor, num_groups: int, epsilon: float, call: Call) -> Tensor:
     if call.version < 21:  # a scale for each group, until ONNX has withdrawn it
         check_ndim("its input", x, 2)
         each = x.shape[1] // max(num_groups, 1)
@@ -146,7 +146,7 @@ def _group_norm(x: Tensor, scale: Tensor, bias: Tensor, num_groups: int, epsilon
     return F.group_norm(x, num_groups, scale, bias, epsilon)
 
 
-def _lrn(x: Tensor, size: int, alpha: float, beta: float, bias: float) -> Tensor:
+def LRN(x: Tensor, size: int, alpha: float, beta: float, bias: float) -> Tensor:
     """Each channel divided by a power of the squares of its neighbours' (Krizhevsky et al., 2012)."""
     before = (size - 1) // 2
     squares = padded(mt.square(x), [(before, size - 1 - before), *[(0, 0)] * (x.ndim - 2)])
@@ -155,7 +155,7 @@ def _lrn(x: Tensor, size: int, alpha: float, beta: float, bias: float) -> Tensor
     return result
 
 
-def _lp_normalization(x: Tensor, axis: int, p: int) -> Tensor:
+def LpNormalization(x: Tensor, axis: int, p: int) -> Tensor:
     length = mt.sum(mt.abs(x), axis, True) if p == 1 else mt.sqrt(mt.sum(mt.square(x), axis, True))
     return mt.where(mt.eq(length, 0), 0.0, x / mt.where(mt.eq(length, 0), 1.0, length))
 
@@ -170,18 +170,10 @@ def _dropout(x: Tensor, ratio: Any = None, training: Any = None, *, call: Call) 
 
 
 ROWS: dict[str, Row | Callable[..., Any]] = {
-    "AveragePool": _average_pool,
     "BatchNormalization": Row(_batch_norm, untrained=(3, 4)),
     "Dropout": Row(_dropout, known=(1, 2), folds=False),
     "GlobalAveragePool": lambda x: mt.mean(x, _places(x), True),
     "GlobalLpPool": lambda x, p: _norm(x, _places(x), p, True),
     "GlobalMaxPool": lambda x: mt.amax(x, _places(x), True),
-    "GroupNormalization": _group_norm,
-    "InstanceNormalization": _instance_norm,
-    "LRN": _lrn,
-    "LayerNormalization": _layer_norm,
-    "LpNormalization": _lp_normalization,
     "LpPool": lambda x, p, call: _norm(*_windows(x, _geometry(call, x)), p),
-    "MaxPool": _max_pool,
-    "RMSNormalization": _rms_norm,
 }

@@ -65,7 +65,7 @@ def _shared(amount: int, more_after: bool) -> tuple[int, int]:
     return (small, amount - small) if more_after else (amount - small, small)
 
 
-def _gemm(
+def Gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float, beta: float, transA: int, transB: int
 ) -> Tensor:
     a = mt.transpose(a, 0, 1) if transA else a
@@ -78,7 +78,7 @@ def _gemm(
     return found + (c if beta == 1 else to_dtype(c * beta, c.dtype))
 
 
-def _conv(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, group: int, call: Call) -> Tensor:
+def Conv(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, group: int, call: Call) -> Tensor:
     n = weight.ndim - 2
     require(x.ndim == weight.ndim and 1 <= n <= 3, "a convolution of {} with {}", x.spec, weight.spec)
     at = sliding(call, x, weight.shape[2:])
@@ -87,7 +87,7 @@ def _conv(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, group: int, 
     return CONVOLUTIONS[n - 1](x, weight, bias, at.stride, pads, at.apart, group)
 
 
-def _conv_transpose(
+def ConvTranspose(
     x: Tensor, weight: Tensor, bias: Tensor | None = None,
     *, group: int, output_padding: list[int] | None, output_shape: list[int] | None, auto_pad: str, call: Call,
 ) -> Tensor:  # fmt: skip
@@ -133,14 +133,14 @@ def along(x: Tensor, ndim: int, axis: int) -> Tensor:
     return x if x.ndim != 1 else mt.reshape(x, [-1 if dim == axis else 1 for dim in range(ndim)])
 
 
-def _matmul_integer(a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None) -> Tensor:
+def MatMulInteger(a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None) -> Tensor:
     return to_dtype(mt.matmul(shifted(a, a_zero, a.ndim - 2), shifted(b, b_zero, b.ndim - 1)), int32)
 
 
-def _conv_integer(
+def ConvInteger(
     x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None, *, group: int, call: Call
 ) -> Tensor:
-    return to_dtype(_conv(shifted(x, x_zero, 1), shifted(w, w_zero, 0), group=group, call=call), int32)
+    return to_dtype(Conv(shifted(x, x_zero, 1), shifted(w, w_zero, 0), group=group, call=call), int32)
 
 
 # Floats and integers ----------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _blocks(scale: Tensor, x: Tensor, axis: int | None, size: int | None) -> Ten
     return part(mt.reshape(wide, shape), axis, 0, x.shape[axis])
 
 
-def _quantised_by_range(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def DynamicQuantizeLinear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """By the range of the data and 0; of zeros alone, the scale is 1."""
     low, high = mt.clamp(mt.amin(x), max=0.0), mt.clamp(mt.amax(x), min=0.0)
     width = high - low
@@ -171,7 +171,7 @@ def _quantised_by_range(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def rounded_to_8_bits(x: Tensor) -> Tensor:
     """The numbers that DynamicQuantizeLinear makes integers of, as floats again."""
-    integers, scale, zero = _quantised_by_range(x)
+    integers, scale, zero = DynamicQuantizeLinear(x)
     return dequantised(integers, scale, zero)
 
 
@@ -200,13 +200,7 @@ def _dequantize(
 
 
 ROWS: dict[str, Row | Callable[..., Any]] = {
-    "Conv": _conv,
-    "ConvInteger": _conv_integer,
-    "ConvTranspose": _conv_transpose,
     "DequantizeLinear": Row(_dequantize, untrained=(1,)),
-    "DynamicQuantizeLinear": _quantised_by_range,
     "Einsum": lambda *xs, equation: mt.einsum(equation, *xs),
-    "Gemm": _gemm,
-    "MatMulInteger": _matmul_integer,
     "QuantizeLinear": Row(_quantize, untrained=(1,)),
 }

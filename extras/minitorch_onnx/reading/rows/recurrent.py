@@ -5,12 +5,14 @@ ONNX has the gates of an LSTM as input, output, forget, cell, and those of a GRU
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import minitorch as mt
 from minitorch.functional.operands import to_dtype
-from minitorch.nn.recurrent.recurrence import KINDS, Kind, State, rnn_step
+from minitorch.nn.recurrent.recurrence import KINDS, Kind, State, Step, rnn_step, scan
 from minitorch.tensor import Tensor
 
 from ..decoding.limits import refuse, require
@@ -68,21 +70,38 @@ def _recurrence(
     _check_shapes(directions, len(ORDERS[op]), x, weight, recurrent, bias, lengths, first, cell)
     # ONNX Runtime's LSTM of integers rounds what a product reads to 8 bits, by the range that it has.
     read = rounded_to_8_bits if call.step.op != op else lambda each: each
+    call.run.step(directions * x.shape[0])
     outputs, ends = [], []
     for at in range(directions):
-        kind = _kind(op, call.step.attributes, at)
+        kind, backwards = _kind(op, call.step.attributes, at), at == 1 or direction == "reverse"
         zeros = mt.zeros(x.shape[1], recurrent.shape[-1], dtype=x.dtype)
         state = tuple([zeros if each is None else each[at] for each in (first, cell)[: kind.states]])
-        ih, hh = (_ordered(each[at], op, 0) for each in (weight, recurrent))
-        b_ih, b_hh = (None, None) if bias is None else [_ordered(each, op, 0) for each in mt.chunk(bias[at], 2, 0)]
-        given = mt.matmul(read(x), mt.transpose(ih, 0, 1))
-        given = given if b_ih is None else given + b_ih
-        step = _step(op, kind, read, hh, b_hh, call)
-        rows, end = _steps(step, given, state, at == 1 or direction == "reverse", lengths, call)
+        ih, hh = (mt.transpose(_ordered(each[at], op, 0), 0, 1) for each in (weight, recurrent))
+        b_ih, b_hh = (0.0, 0.0) if bias is None else [_ordered(each, op, 0) for each in mt.chunk(bias[at], 2, 0)]
+        step = kind.step
+        product: Callable[[Tensor], Tensor] = partial(_product, read, hh, b_hh)
+        if op == "GRU" and not call.step.attributes["linear_before_reset"]:
+            step, product = partial(_early_reset, hh, b_hh), lambda hidden: hidden
+        times = iter(range(x.shape[0])[:: -1 if backwards else 1])
+        kind = replace(kind, step=step if lengths is None else partial(_within, step, lengths, times))
+        rows, end = scan(kind, _product(read, ih, b_ih, x), state, product, reverse=backwards)
         outputs.append(mt.stack(rows))
         ends.append(end)
     y, last = mt.stack(outputs, 1), [mt.stack(each) for each in zip(*ends, strict=True)]
+    if lengths is not None:  # behind the end of a sequence are zeros
+        y = mt.where(mt.reshape(mt.arange(x.shape[0]), (-1, 1, 1, 1)) < mt.reshape(lengths, (-1, 1)), y, 0.0)
     return (y.permute(2, 0, 1, 3), *(mt.transpose(each, 0, 1) for each in last)) if layout else (y, *last)
+
+
+def _product(read: Callable[[Tensor], Tensor], weight: Tensor, bias: Tensor | float, x: Tensor) -> Tensor:
+    found = mt.matmul(read(x), weight)
+    return found if isinstance(bias, float) else found + bias
+
+
+def _within(step: Step, lengths: Tensor, times: Iterator[int], x: Tensor, hidden: Tensor, state: State) -> State:
+    """A step of sequences that keep their state after their end."""
+    running = mt.unsqueeze(lengths > next(times), 1)
+    return tuple([mt.where(running, *each) for each in zip(step(x, hidden, state), state, strict=True)])
 
 
 def _check_shapes(directions: int, gates: int, x: Tensor, weight: Tensor, *others: Tensor | None) -> None:
@@ -101,48 +120,15 @@ def _check_shapes(directions: int, gates: int, x: Tensor, weight: Tensor, *other
     require(x.shape[0], "a recurrence over no time: X is {}", x.spec)
 
 
-def _step(
-    op: str, kind: Kind, read: Callable[[Tensor], Tensor], weight: Tensor, bias: Tensor | None, call: Call
-) -> Any:
-    """The next state, of the product of the input at one time and of the state."""
-    right = mt.transpose(weight, 0, 1)
-    if op == "GRU" and not call.step.attributes["linear_before_reset"]:
-        return lambda x, state: (_gru_step(x, state[0], right, bias),)
-
-    def step(x: Tensor, state: State) -> State:
-        product = mt.matmul(read(state[0]), right)
-        return kind.step(x, product if bias is None else product + bias, state)
-
-    return step
-
-
-def _steps(
-    step: Callable[[Tensor, State], State], given: Tensor, state: State, back: bool, lengths: Tensor | None, call: Call
-) -> tuple[Sequence[Tensor], State]:
-    """The recurrence over time; sequences that have ended keep their state, and give zeros."""
-    found = []
-    for time in range(given.shape[0])[:: -1 if back else 1]:
-        call.run.step()
-        new = step(given[time], state)
-        found.append(new[0])
-        if lengths is not None:
-            running = mt.unsqueeze(lengths > time, 1)
-            found[-1] = mt.where(running, new[0], 0.0)
-            new = tuple([mt.where(running, each, old) for each, old in zip(new, state, strict=True)])
-        state = new
-    return found[::-1] if back else found, state
-
-
-def _gru_step(x: Tensor, h: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+def _early_reset(weight: Tensor, bias: Tensor | float, x: Tensor, h: Tensor, state: State) -> State:
     """A GRU as in Cho and others (arXiv:1406.1078): the reset comes before the product."""
     size = h.shape[-1]
     xr, xz, xn = mt.chunk(x, 3, -1)
-    gates = mt.matmul(h, right[:, : 2 * size])
-    br, bz, bn = (0.0, 0.0, 0.0) if bias is None else mt.chunk(bias, 3, 0)
-    hr, hz = mt.chunk(gates, 2, -1)
+    br, bz, bn = (bias,) * 3 if isinstance(bias, float) else mt.chunk(bias, 3, 0)
+    hr, hz = mt.chunk(mt.matmul(h, weight[:, : 2 * size]), 2, -1)
     r, z = mt.sigmoid(xr + hr + br), mt.sigmoid(xz + hz + bz)
-    n = mt.tanh(xn + mt.matmul(r * h, right[:, 2 * size :]) + bn)
-    return n + z * (h - n)
+    n = mt.tanh(xn + mt.matmul(r * h, weight[:, 2 * size :]) + bn)
+    return (n + z * (h - n),)
 
 
 ROWS: dict[str, Row | Callable[..., Any]] = {

@@ -118,4 +118,4 @@ def _selected(x: Tensor, dim: int, places: Array) -> Tensor:
     return mt.index_select(x, dim, from_array(places))
 
 
-ROWS: dict[str, Row] = {"Resize": Row(_resize, known=(1, 2, 3))}
+ROWS = {"Resize": Row(_resize, known=(1, 2, 3))}
