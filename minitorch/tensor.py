@@ -84,8 +84,8 @@ class Tensor(TensorMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_entry", "_grad", "_home", "_hooks", "_layout", "_origin", "_requires_grad", "_value",
-        "_version", "_view",
+        "__weakref__", "_entry", "_grad", "_home", "_hooks", "_layout", "_origin", "_past", "_requires_grad",
+        "_value", "_version", "_view",
     )  # fmt: skip
 
     # NumPy must leave `array + tensor` to `Tensor`.
@@ -100,6 +100,7 @@ class Tensor(TensorMethods):
     _hooks: list[Any]  # unset until `register_hook` is called on a leaf
     _home: Any  # set when the value was fetched: the `home` of the `Remote`
     _origin: Tensor  # set by `share`: the tensor whose value this is
+    _past: list[tuple[int, bool, TapeEntry | None]]  # set by recorded writes: histories, up to which version
     _layout: Any  # of a trace's stand-in for an argument: the argument's layout (`interpreters.views`)
 
     def __init__(self, value: TensorValue, requires_grad: bool = False) -> None:
@@ -169,7 +170,7 @@ class Tensor(TensorMethods):
     @property
     def requires_grad(self) -> bool:
         """Whether `backward` reaches this tensor; can be set on leaves of a float type."""
-        return self._requires_grad
+        return up_to_date(self)._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -188,7 +189,7 @@ class Tensor(TensorMethods):
                 why="derivatives exist for float types only",
                 fix="convert it first: x.float()",
             )
-        if not requires_grad and self._entry is not None:
+        if not requires_grad and not self.is_leaf:
             raise AutogradError(
                 "MT405",
                 "requires_grad can be switched off on leaves only",
@@ -201,12 +202,12 @@ class Tensor(TensorMethods):
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor is not the result of a recorded operation."""
-        return self._entry is None
+        return up_to_date(self)._entry is None
 
     @property
     def grad_fn(self) -> TapeEntry | None:
         """The tape's entry that produced the tensor, or None."""
-        return self._entry
+        return up_to_date(self)._entry
 
     @property
     def _root(self) -> Tensor:
@@ -223,20 +224,32 @@ class View:
     memory to share, so it keeps the recipe: `stamp` is the root's node when the view was made, and a view whose root
     was written since is made again (see `Staging.node_of`). `layout` is an array with the view's strides, made when
     the trace first checks whether the view can be reshaped in place.
+
+    A view made while the tape records has an `owner`: the tensor whose history it shares, which a recorded write to
+    either changes. `seen` is the owner's entry when the view's own was made (see `up_to_date`).
     """
 
-    __slots__ = ("base", "layout", "params", "primitive", "root", "stamp")
+    __slots__ = ("base", "is_detached", "layout", "owner", "params", "primitive", "root", "seen", "stamp")
 
-    def __init__(self, base: Tensor, primitive: Primitive, params: Mapping[str, Any], stamp: object) -> None:
+    def __init__(
+        self, base: Tensor, primitive: Primitive, params: Mapping[str, Any], stamp: object, records: bool = False
+    ) -> None:
         self.base = base
         self.root = base._root
         self.primitive = primitive
         self.params = params
         self.stamp = stamp
         self.layout: np.ndarray[Any, Any] | None = None
+        self.is_detached = False
+        self.owner: Tensor | None = None
+        self.seen: TapeEntry | None = None
+        if records:
+            known = None if base._view is None else base._view.owner
+            self.owner = base if known is None else known
+            self.seen = self.owner._entry
 
     def again(self) -> View:
-        """Return the same recipe for another tensor, which is updated separately."""
+        """Return the same recipe for another tensor, which is updated separately and has a history of its own."""
         other = View(self.base, self.primitive, self.params, self.stamp)
         other.layout = self.layout
         return other
@@ -296,6 +309,32 @@ class TapeEntry:
 
     def __repr__(self) -> str:
         return f"<gradient of {self.primitive.name}>"
+
+
+def up_to_date(tensor: Tensor) -> Tensor:
+    """Return a tensor, with a new history if it is a view of what a recorded write has changed."""
+    view = tensor._view
+    if view is not None and view.owner is not None and view.owner._entry is not view.seen:
+        base = up_to_date(view.base)
+        entry = TapeEntry(view.primitive, (base,), view.params, ghost(tensor)) if base._requires_grad else None
+        renew(tensor, entry, view.root._version - 1)
+        view.seen = view.owner._entry
+    return tensor
+
+
+def renew(tensor: Tensor, entry: TapeEntry | None, version: int) -> None:
+    """Give a tensor another history; what saved it up to a version belongs to the one before."""
+    if not hasattr(tensor, "_past"):
+        tensor._past = []
+    tensor._past.append((version, tensor._requires_grad, tensor._entry))
+    tensor._requires_grad, tensor._entry = entry is not None, entry
+
+
+def as_of(tensor: Tensor, version: int) -> tuple[bool, TapeEntry | None]:
+    """Return whether a tensor required a gradient at a version of its memory, and its entry."""
+    past = (history for until, *history in getattr(tensor, "_past", ()) if version <= until)
+    needs, entry = next(past, (tensor._requires_grad, tensor._entry))
+    return needs, entry
 
 
 def fetched(tensor: Tensor) -> Any:

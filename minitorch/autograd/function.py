@@ -105,7 +105,7 @@ class Function:
     def apply(cls, *args: Any) -> Any:
         """Run `forward`, and put the function on the tape."""
         recording = is_grad_enabled()
-        needs = tuple(recording and isinstance(arg, Tensor) and arg._requires_grad for arg in args)
+        needs = tuple(recording and isinstance(arg, Tensor) and arg.requires_grad for arg in args)
         context = Context(needs, cls.__name__)
         previous = set_grad_enabled(False)
         _forward.depth += recording  # under no_grad it is an ordinary function

@@ -6,18 +6,16 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..errors import AutogradError
-from ..interpreters import current, current_staging, set_grad_enabled, twin
+from ..interpreters import current, set_grad_enabled
 from ..primitives import add, cast, constant, reshape
-from ..tensor import Tensor, fetched
-from .tape import LeafHooks, key_of, propagate
+from ..tensor import Tensor, up_to_date
+from .tape import LeafHooks, copied, key_of, propagate
 
 
 def _seed(root: Tensor, gradient: Tensor | None) -> Tensor:
     """Return the cotangent to start with: by default one, for a result of one element."""
-    if not root._requires_grad:
+    if not root.requires_grad:
         raise AutogradError(
             "MT405",
             f"backward from {root.spec}, which depends on no tensor that requires a gradient",
@@ -100,19 +98,7 @@ def backward(
 def _accumulate(tensor: Tensor, gradient: Tensor) -> None:
     """Add to ``tensor.grad``. The stored gradient belongs to the tensor alone, and may be written in place."""
     known = get_grad(tensor)
-    set_grad(tensor, _own(gradient) if known is None else add(known, gradient))
-
-
-def _own(gradient: Tensor) -> Tensor:
-    """Return a gradient that owns its memory: the given one may be shared, or a view."""
-    own = twin(gradient)
-    staging = current_staging()
-    own._view = None
-    if hasattr(own, "_layout"):
-        del own._layout
-    own._value = np.array(fetched(gradient), order="C") if staging is None else staging.node_of(gradient)
-    own._requires_grad, own._entry = gradient._requires_grad, gradient._entry
-    return own
+    set_grad(tensor, copied(gradient) if known is None else add(known, gradient))
 
 
 def grad(
@@ -136,7 +122,7 @@ def grad(
         18.0
     """
     roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    wanted = [up_to_date(each) for each in ([inputs] if isinstance(inputs, Tensor) else inputs)]
     if grad_outputs is None or isinstance(grad_outputs, Tensor):
         seeds: list[Tensor | None] = [grad_outputs] * len(roots)
     else:
@@ -182,7 +168,7 @@ def register_hook(tensor: Tensor, hook: Any) -> HookHandle:
         >>> x.grad.item()
         20.0
     """
-    if not tensor._requires_grad:
+    if not tensor.requires_grad:
         raise AutogradError("MT405", "a hook on a tensor that requires no gradient would never be called")
     if tensor._entry is None:
         hooks = tensor._hooks = getattr(tensor, "_hooks", None) or LeafHooks()
@@ -205,7 +191,7 @@ def retain_grad(tensor: Tensor) -> None:
         >>> y.grad.item(), x.grad.item()
         (2.0, 12.0)
     """
-    if not tensor._requires_grad:
+    if not tensor.requires_grad:
         raise AutogradError("MT405", f"retain_grad of {tensor.spec}, which requires no gradient")
     if tensor._entry is None:
         return
@@ -230,14 +216,17 @@ def detach(tensor: Tensor) -> Tensor:
     """
     previous = set_grad_enabled(False)
     try:
-        return reshape(tensor, shape=tensor.shape)
+        detached = reshape(tensor, shape=tensor.shape)
     finally:
         set_grad_enabled(previous)
+    if detached._view is not None:
+        detached._view.is_detached = True
+    return detached
 
 
 def retains_grad(tensor: Tensor) -> bool:
     """Return whether `backward` keeps this recorded result's gradient as its ``grad``."""
-    return tensor._entry is not None and tensor._entry.retain is not None
+    return tensor.grad_fn is not None and tensor.grad_fn.retain is not None
 
 
 OPERATORS = {each.__name__: each for each in (backward, detach, register_hook, retain_grad)}

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeVar
 
-from ..dtypes import float32
+import numpy as np
+
+from ..dtypes import DType, float32
 from ..errors import AutogradError
 from ..interpreters import Span, current_staging, for_one_line, set_grad_enabled, set_handler, twin
-from ..ir import Node, Primitive, Source, Spec, user_source
-from ..primitives import add
-from ..tensor import TapeEntry, Tensor, ghost
+from ..ir import Node, Primitive, Shape, Source, Spec, user_source
+from ..primitives import add, mul
+from ..tensor import TapeEntry, Tensor, as_of, fetched, ghost
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,20 +38,79 @@ def _reachable(roots: Sequence[Tensor]) -> list[TapeEntry]:
                 why="a backward drops the saved values as it goes, to give the memory back",
                 fix="compute the result again, or call the first backward with retain_graph=True",
             )
+        refuse_overwritten(entry)
         for tensor in entry.inputs:
             if tensor._entry is not None:
                 pending.append(tensor._entry)
     return [seen[serial] for serial in sorted(seen, reverse=True)]
 
 
-def _check_versions(entry: TapeEntry) -> None:
-    """Refuse to compute a gradient from a value that was overwritten since the operation read it."""
+class Overwritten(Tensor):
+    """In place of a saved value that was overwritten: its history, and an error for a rule that reads the value."""
+
+    __slots__ = ("_error", "_spec")
+
+    def __init__(self, entry: TapeEntry, what: str, tensor: Tensor, version: int) -> None:
+        self._spec, self._error = tensor.spec, overwritten(entry.primitive.name, what, tensor)
+        self._view, self._version = None, version
+        self._requires_grad, self._entry = as_of(tensor, version)
+
+    @property
+    def _value(self) -> Any:
+        raise self._error.again()
+
+    @property
+    def shape(self) -> Shape:
+        """The length of each dimension."""
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self._spec.shape)
+
+
+def refuse_overwritten(entry: TapeEntry) -> None:
+    """Put errors in place of values that were overwritten since the operation read them."""
+    primitive, inputs = entry.primitive, entry.inputs
+    if primitive.saves and inputs is not None:
+        for index, (tensor, version) in enumerate(zip(inputs, entry.versions, strict=True)):
+            if index in primitive.saves and tensor._root._version != version:
+                changed = Overwritten(entry, f"input {index}", tensor, version)
+                entry.inputs = inputs = (*inputs[:index], changed, *inputs[index + 1 :])
+    if primitive.saves_output and entry.output._root._version != entry.output_version:
+        entry.output = Overwritten(entry, "the output", entry.output, entry.output_version)
+
+
+def keep_read(entry: TapeEntry, root: Tensor) -> None:
+    """Copy what an operation read of a memory that is about to be overwritten, for its gradient."""
     assert entry.inputs is not None
-    for index, (tensor, version) in enumerate(zip(entry.inputs, entry.versions, strict=True)):
-        if index in entry.primitive.saves and tensor._root._version != version:
-            raise overwritten(entry.primitive.name, f"input {index}", tensor)
-    if entry.primitive.saves_output and entry.output._root._version != entry.output_version:
-        raise overwritten(entry.primitive.name, "the output", entry.output)
+    inputs, versions = list(entry.inputs), list(entry.versions)
+    for index, tensor in enumerate(inputs):
+        if index not in entry.primitive.saves or tensor._root is not root:
+            continue
+        others = [each for place, each in enumerate(inputs) if place != index]
+        if entry.primitive is mul and not others[0]._requires_grad:
+            continue  # of a product with a constant, only the constant is read
+        inputs[index], versions[index] = copied(tensor), 0
+    entry.inputs, entry.versions = tuple(inputs), tuple(versions)
+
+
+def copied(tensor: Tensor) -> Tensor:
+    """Return a tensor with the same value and history that owns its memory."""
+    own = twin(tensor)
+    staging = current_staging()
+    own._view = None
+    if hasattr(own, "_layout"):
+        del own._layout
+    own._value = np.array(fetched(tensor), order="C") if staging is None else staging.node_of(tensor)
+    own._requires_grad, own._entry = tensor._requires_grad, tensor._entry
+    return own
 
 
 def overwritten(name: str, what: str, tensor: Tensor, read_at: Source | None = None) -> AutogradError:
@@ -65,7 +126,7 @@ def overwritten(name: str, what: str, tensor: Tensor, read_at: Source | None = N
 
 def _rewrap(entry: TapeEntry) -> Tensor:
     """Return an entry's output as a tensor that continues the tape, for rules that differentiate through it."""
-    output = twin(entry.output)
+    output = entry.output if isinstance(entry.output, Overwritten) else twin(entry.output)
     output._requires_grad = True
     output._entry = entry
     return output
@@ -143,7 +204,7 @@ def record_many(
             _connect(name, position, output, bundle, saved[position], True)
         return backward(cotangents.parts, again, asked)
 
-    whole = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,))
+    whole = Primitive(name, "custom", no_primitive, no_primitive, gradient=(rule,))
     bundle = Tensor(_NO_VALUE)
     bundle._requires_grad = True
     bundle._entry = TapeEntry(whole, inputs, {}, Tensor(_NO_VALUE))
@@ -163,12 +224,13 @@ def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Te
     def rule(cotangent: Tensor, output: Tensor, bundle: Tensor, asked: list[bool]) -> Any:
         return [Cotangents({position: cotangent})]
 
-    part = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,), saves_output=saved)
+    part = Primitive(name, "custom", no_primitive, no_primitive, gradient=(rule,), saves_output=saved)
     output._requires_grad = value._requires_grad = True
     output._entry = TapeEntry(part, (bundle,), {}, value)
 
 
-def _no_primitive(*arguments: Any, **params: Any) -> Any:
+def no_primitive(*arguments: Any, **params: Any) -> Any:
+    """Refuse to be called: in place of a shape rule and a definition, of what is on the tape alone."""
     raise TypeError("a custom function is not a primitive: it is on the tape, and in no graph")
 
 
@@ -275,7 +337,7 @@ def propagate(
                 continue
             if entry.recompute is not None:
                 entry.recompute()
-            _check_versions(entry)
+            refuse_overwritten(entry)
             assert entry.inputs is not None
             asked = [
                 tensor._requires_grad and (useful is None or _leads(tensor, useful, wanted)) for tensor in entry.inputs

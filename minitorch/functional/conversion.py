@@ -130,7 +130,7 @@ def numpy(self: Tensor) -> Array:
 
 
 def _shared(tensor: Tensor, what: str, error: type[Exception] = RuntimeError, fix: str | None = None) -> Array:
-    if tensor._requires_grad and is_grad_enabled():
+    if tensor.requires_grad and is_grad_enabled():
         raise error(f"{what} on a tensor that requires a gradient would lose its history: use x.detach() first")
     if current_staging() is None:
         fetched(tensor)  # others may write to shared memory
@@ -225,8 +225,8 @@ def _hidden_text(tensor: Tensor) -> str:
 
 
 def _history(tensor: Tensor) -> list[str]:
-    if tensor._entry is not None:
-        return [f"grad_fn=<{tensor._entry.primitive.name}>"]
+    if tensor.grad_fn is not None:
+        return [f"grad_fn=<{tensor.grad_fn.primitive.name}>"]
     return ["requires_grad=True"] if tensor._requires_grad else []
 
 

@@ -11,17 +11,18 @@ one name each in `FROM_FUNCTIONS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from typing import Any
 
 from .. import primitives as P
+from ..autograd.tape import keep_read, no_primitive, refuse_overwritten
 from ..dtypes import PYTHON_NUMBERS, bool_
 from ..errors import AutogradError, DTypeError, ShapeError, TracingError
-from ..interpreters import current, current_staging, is_grad_enabled, set_grad_enabled
-from ..ir import Shape, user_source
+from ..interpreters import Staging, current, current_staging, is_grad_enabled, set_grad_enabled
+from ..ir import Node, Shape, user_source
 from ..primitives.movement import folded, inverse_permutation, on_diagonal, windows_overlap
-from ..tensor import Tensor, note_write
+from ..tensor import TapeEntry, Tensor, ghost, note_write, renew
 from .operands import fitting, operand
 from .pointwise.bits import read_as
 
@@ -35,17 +36,20 @@ def assign(tensor: Tensor, value: Tensor, what: str = "an in-place write") -> Te
         what: the operation's name, for errors.
 
     Raises:
-        AutogradError: ``MT401`` if a gradient would have to pass through the write.
+        AutogradError: ``MT401`` for a leaf that requires a gradient, and for others that the tape cannot follow.
         ShapeError: ``MT201`` if the value does not fit.
         TracingError: ``MT109`` for memory that shows one element in several places.
     """
     staging = current_staging()
     if staging is not None:
         tensor = staging.written(tensor)
-    _check_autograd(tensor, value, what)
+    value = _fitted(tensor, value, what)
+    needs = is_grad_enabled() and (value.requires_grad or tensor.requires_grad or _base(tensor).requires_grad)
+    entry, reader = (_entry_of_write(tensor, value, what, staging), value._entry) if needs else (None, None)
+    if reader is not None:
+        keep_read(reader, tensor._root)
     previous = set_grad_enabled(False)
     try:
-        value = _fitted(tensor, value, what)
         target = tensor
         if staging is not None:
             while target._view is not None:
@@ -56,29 +60,75 @@ def assign(tensor: Tensor, value: Tensor, what: str = "an in-place write") -> Te
     finally:
         set_grad_enabled(previous)
     note_write(tensor)
+    if entry is not None:
+        renew(_owner(tensor), entry, tensor._root._version - 1)
+        if reader is not None:
+            refuse_overwritten(reader)
     return tensor if staging is None or handle is None else handle(tensor, staging.node_of(tensor))
 
 
-def _check_autograd(tensor: Tensor, value: Tensor, what: str) -> None:
-    if not is_grad_enabled():
-        return
-    if tensor._requires_grad:
-        kind = "a leaf" if tensor._root._entry is None else "a recorded result"
-        raise AutogradError(
-            "MT401",
-            f"{what} writes to {tensor.spec}, {kind} that requires a gradient",
-            where=str(user_source()),
-            why="the tape keeps values, not memory: it could not tell the old value from the new one",
+def _owner(tensor: Tensor) -> Tensor:
+    """Return the tensor whose history a write to this one changes."""
+    view = tensor._view
+    return tensor if view is None or view.owner is None else view.owner
+
+
+def _base(tensor: Tensor) -> Tensor:
+    """Return the tensor that this one is a view of, whether or not the tape knows; a detached one is a base."""
+    while (view := tensor._view) is not None and not view.is_detached:
+        tensor = view.base
+    return tensor
+
+
+def _entry_of_write(tensor: Tensor, value: Tensor, what: str, staging: Staging | None) -> TapeEntry:
+    """Return the tape's entry of a write: the owner's new value, made of its old one and the written value.
+
+    The gradient of the old value is 0 where it was overwritten, that of the written value is the part of it there.
+    """
+    owner, views, at = _owner(tensor), list[tuple[P.Primitive, Mapping[str, Any]]](), tensor
+    while at is not owner and at._view is not None:
+        views.insert(0, (at._view.primitive, at._view.params))
+        at = at._view.base
+    if owner._entry is None and owner._requires_grad:
+        raise _refused(
+            f"{what} writes to {tensor.spec}, {'a leaf' if owner is tensor else 'a view of a leaf'} that "
+            "requires a gradient",
+            why="a leaf is what the gradient is taken by: nothing comes before it that could have changed it",
             fix="make a new tensor (x = x + y), or write under mt.no_grad() if the gradient shall not see it",
         )
-    if value._requires_grad:
-        raise AutogradError(
-            "MT401",
-            f"{what} writes a value that requires a gradient into {tensor.spec}, which has no place on the tape",
-            where=str(user_source()),
-            why="the gradient could not find its way back through the memory",
-            fix="build the result with mt.where, mt.cat or mt.stack, or write value.detach()",
+    if owner is not _base(tensor):
+        raise _refused(
+            f"{what} writes to {tensor.spec}, a view that was made under no_grad",
+            why="the tape does not know of what it is a view",
+            fix="make the view where gradients are recorded, or write under mt.no_grad(), too",
         )
+    if (
+        staging is not None
+        and not staging.defers
+        and (id(owner) in staging.arguments or not isinstance(owner._value, Node))
+    ):
+        raise _refused(
+            f"{what} writes a value that requires a gradient into {tensor.spec}, from outside the recording",
+            why="the tape of the recording ends with it, and the tensor would keep a place on it",
+            fix="return the value, or write value.detach()",
+        )
+
+    def rule(cotangent: Tensor, output: Tensor, old: Tensor, value: Tensor, asked: list[bool]) -> Any:
+        parts = [cotangent]
+        for movement, params in views:
+            parts.append(movement(parts[-1], **params))
+        written = parts.pop()
+        kept = P.constant(value=0, shape=written.shape, dtype=written.dtype)
+        for movement, params in reversed(views) if asked[0] else ():
+            kept = _WRITE_BACK[movement](parts.pop(), kept, **params)
+        return [kept if asked[0] else None, written if asked[1] else None]
+
+    primitive = P.Primitive(what, "custom", no_primitive, no_primitive, gradient=(rule,))
+    return TapeEntry(primitive, (owner, value), {}, ghost(owner))
+
+
+def _refused(what: str, *, why: str, fix: str) -> AutogradError:
+    return AutogradError("MT401", what, where=str(user_source()), why=why, fix=fix)
 
 
 def _fitted(tensor: Tensor, value: Tensor, what: str) -> Tensor:

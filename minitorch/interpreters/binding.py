@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..ir import Primitive
-from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
+from ..tensor import TapeEntry, Tensor, View, ghost, twin_of, up_to_date
 from .broadcasting import expand_operands
 from .state import current_staging, thread
 from .views import reshape_is_view, shares_memory
@@ -26,22 +26,25 @@ def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, 
     if interpreter.operands is not None:
         inputs = interpreter.operands(primitive, inputs)
     needs_gradient = False
-    if state.grad_enabled and primitive.gradient is not None:
+    records = state.grad_enabled and primitive.gradient is not None
+    if records:
         for tensor in inputs:
+            view = tensor._view
+            if view is not None and view.owner is not None and view.owner._entry is not view.seen:
+                up_to_date(tensor)
             if tensor._requires_grad:
                 needs_gradient = True
-                if primitive.broadcasts:
-                    inputs = expand_operands(inputs, primitive.name, recorded_only=True)
-                break
+        if needs_gradient and primitive.broadcasts:
+            inputs = expand_operands(inputs, primitive.name, recorded_only=True)
     output = interpreter.bind(primitive, inputs, params)
     if primitive.is_view:
         base = inputs[0]
         staging = interpreter.recording
         if staging is not None:
             if primitive.name != "reshape" or reshape_is_view(base, params["shape"]):
-                output._view = View(base, primitive, params, staging.node_of(base._root))
+                output._view = View(base, primitive, params, staging.node_of(base._root), records)
         elif primitive.name != "reshape" or shares_memory(base._value, output._value):
-            output._view = View(base, primitive, params, None)
+            output._view = View(base, primitive, params, None, records)
     if needs_gradient and output.dtype.is_floating_point:
         saved = twin(output) if primitive.saves_output else ghost(output)  # not `output`, which would make a cycle
         output._requires_grad = saved._requires_grad = True

@@ -346,7 +346,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     Raises:
         IndexError: if a position is out of range or an item is not an index.
         ShapeError: if the value does not broadcast to the selection (``MT201``).
-        AutogradError: if a gradient would have to pass through the write (``MT401``).
+        AutogradError: for a leaf that requires a gradient (``MT401``).
 
     Example:
         >>> import minitorch as mt

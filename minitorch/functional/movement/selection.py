@@ -94,7 +94,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
         y = P.where(P.less_equal(low, y), y, P.maximum(share(low), share(y)))
     if high is not None:
         y = P.where(P.less_equal(y, high), y, minimum(share(high), share(y)))
-    return _with_gradients_of_bounds(y, x, low, high) if any(bound._requires_grad for bound in limits) else y
+    return _with_gradients_of_bounds(y, x, low, high) if any(bound.requires_grad for bound in limits) else y
 
 
 def _with_gradients_of_bounds(y: Tensor, x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:

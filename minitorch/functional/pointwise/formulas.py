@@ -50,7 +50,7 @@ def with_derivative(name: str, formula: Formula, *derivatives: Formula | None) -
     Differentiable.__name__ = Differentiable.__qualname__ = name
 
     def apply(*inputs: Tensor) -> Tensor:
-        if any(x._requires_grad for x in inputs):
+        if any(x.requires_grad for x in inputs):
             return Differentiable.apply(*expand_operands(inputs, name, recorded_only=True))  # type: ignore[no-any-return]
         return formula(*inputs)
 

@@ -78,7 +78,7 @@ def key_of_tensors(args: tuple[Any, ...]) -> Any:
     """
     kinds: list[Any] = [len(args)]
     for leaf in args:
-        if type(leaf) is not Tensor or leaf._requires_grad:
+        if type(leaf) is not Tensor or leaf._requires_grad or (leaf._view is not None and leaf.requires_grad):
             return None
         value = leaf._value
         kinds.append((value.shape, value.dtype, False))
@@ -152,7 +152,7 @@ class Signatures:
                     kinds.append(list(tensors).index(id(leaf)))
                     continue
                 tensors[id(leaf)] = leaf
-                needs = leaf._requires_grad and (2 if leaf._entry is None else 1)
+                needs = leaf.requires_grad and (2 if leaf._entry is None else 1)
                 kinds.append((leaf._value.shape, self._type_of(leaf), needs))
                 if needs == 2 and (hooks := hooks_of(leaf)):  # a backward inside runs them
                     kinds.append(hooks)

@@ -12,7 +12,7 @@ from ...errors import compose
 from ...graph import Graph
 from ...interpreters import ArgumentLayout, Callback, interpreting, layout_text, visible_strides
 from ...ir import Node, Shape, Spec, warn_user
-from ...tensor import Remote, Tensor, forget_writes
+from ...tensor import Remote, Tensor, forget_writes, up_to_date
 from ...tree import Structure, Whole, flatten
 from ..guards.observed import Observed
 from ..objects.assigned import Assigned
@@ -144,7 +144,7 @@ def record(
 
             outcome = outcome_of(staging.trace.name, holder, whole.containers, before, noted)
             made = [] if copies else _made(outputs)
-            returned = list(outputs.values())
+            returned = list(map(up_to_date, outputs.values()))
             nodes = [staging.node_of(output) for output in returned]
             effects = Effects(len(outputs))
             effects.collect(staging, arguments, inputs)

@@ -117,16 +117,12 @@ def test_an_expanded_tensor_cannot_be_written_to():
 # Autograd -----------------------------------------------------------------------------------------
 
 
-def test_writes_that_the_tape_cannot_follow_are_refused():
+def test_writes_to_leaves_are_refused():
     leaf = mt.ones(2, requires_grad=True)
     with pytest.raises(AutogradError, match="MT401"):
         leaf.add_(1)
     with pytest.raises(AutogradError, match="MT401"):
-        (leaf * 2).add_(1)
-    with pytest.raises(AutogradError, match="MT401"):
         leaf[0:1].add_(1)
-    with pytest.raises(AutogradError, match="MT401"):
-        mt.zeros(2).add_(leaf)
     assert leaf.tolist() == [1, 1]
 
 
