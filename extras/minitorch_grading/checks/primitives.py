@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import numpy as np
 
+from ..harness import Driver
 from ..harness import primitives as harness
 from ..harness.plain import Array
 from .golf import Golf
@@ -23,17 +24,20 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
 RIGHT, FAR, GRADIENTS, KERNEL, FEW = "right numbers", "far from zero", "gradients", "one kernel", "few primitives"
 
 
+def _signed(random: np.random.Generator, sizes: Array) -> Array:
+    """Numbers on both sides of zero, which float32 has."""
+    return np.asarray((sizes * random.choice([-1.0, 1.0], sizes.shape)).astype(np.float32).astype(np.float64))
+
+
 def near(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Draw numbers on both sides of zero, none of which is nearly zero, where a formula loses digits."""
-    found = random.uniform(0.1, 5, shape) * random.choice([-1.0, 1.0], shape)
-    return np.asarray(found.astype(np.float32).astype(np.float64))
+    return _signed(random, random.uniform(0.1, 5, shape))
 
 
 def beyond(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Numbers at which exponentials overflow, vanish, and vanish beside 1, or lose digits there."""
     ends = random.choice([-1000.0, -90.0, -30.0, -20.0, 30.0, 90.0, 1000.0], shape)
-    between = random.uniform(5, 30, shape) * random.choice([-1.0, 1.0], shape)
-    return np.where(random.random(shape) < 0.5, ends, between.astype(np.float32).astype(np.float64))
+    return np.where(random.random(shape) < 0.5, ends, _signed(random, random.uniform(5, 30, shape)))
 
 
 def both(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -48,8 +52,8 @@ class Operator:
     Attributes:
         value: its formula.
         gradient: of the sum of its values, by the argument.
-        draws: how the numbers of each part are drawn.
         hint: ``(x, found) -> the misconception`` behind wrong values, for the end of a reason.
+        draws: how the numbers of a part are drawn where they are not `near` ones.
         slope, steep: the misconception behind wrong gradients that are numbers, and behind NaN.
         relative, absolute: tolerances.
         sloped: the parts in which gradients are looked at as well.
@@ -57,8 +61,8 @@ class Operator:
 
     value: Formula
     gradient: Formula
-    draws: Mapping[str, Draw]
     hint: Callable[[Array, Array], str]
+    draws: Mapping[str, Draw] = field(default_factory=dict)
     slope: str = ""
     steep: str = ""
     relative: float = 1e-4
@@ -68,7 +72,7 @@ class Operator:
     def wrong(self, part: str, shape: list[int], answer: Any) -> str | None:
         """Why a graph is wrong; None if it is right."""
         found = written(answer, shape)
-        x = self.draws[part](unforeseen(), tuple(shape))
+        x = self.draws.get(part, near)(unforeseen(), tuple(shape))
         values, slopes = found.run(x)
         right = self.value(x)
         if reason := unlike(values, right, x, "the value", self.relative, self.absolute):
@@ -83,17 +87,20 @@ class Operator:
         return None
 
 
-def _about(shape: list[int]) -> str:
-    return f"x of shape {shape}"
-
-
-def _lists(*parts: str) -> Callable[[Random], Cases]:
+def _lists(parts: Iterable[str], random: Random) -> Cases:
     """Cases with lists of numbers, two for each part."""
+    return [(part, [random.randint(20, 40)]) for part in parts for _ in range(2)]
 
-    def make(random: Random) -> Cases:
-        return [(part, [random.randint(20, 40)]) for part in parts for _ in range(2)]
 
-    return make
+def _task(
+    driver: Driver,
+    parts: Mapping[str, int],
+    operator: Operator,
+    cases: Callable[[Iterable[str], Random], Cases] = _lists,
+    **more: Any,
+) -> Task:
+    about = "x of shape {}".format
+    return Task(driver, parts, lambda random: cases(parts, random), operator.wrong, about=about, **more)
 
 
 # --- hard_swish ---------------------------------------------------------------------------------------------------
@@ -114,25 +121,20 @@ def _hard_hint(x: Array, found: Array) -> str:
 _HARD_SWISH = Operator(
     lambda x: np.asarray(x * np.clip(x + 3, 0, 6) / 6),
     lambda x: np.where(x < -3, 0, np.where(x > 3, 1, (2 * x + 3) / 6)),
-    {RIGHT: near, GRADIENTS: near},
     _hard_hint,
-    "it is 0 below -3 and 1 above 3",
+    slope="it is 0 below -3 and 1 above 3",
     absolute=1e-5,
 )
-hard_swish = Task(
-    harness.hard_swish, {RIGHT: 9, GRADIENTS: 6}, _lists(RIGHT, GRADIENTS), _HARD_SWISH.wrong, about=_about
-)
+hard_swish = _task(harness.hard_swish, {RIGHT: 9, GRADIENTS: 6}, _HARD_SWISH)
 
 # --- asinh --------------------------------------------------------------------------------------------------------
 
 NEAR_ZERO = "near zero"
-ASINH = {RIGHT: 4, FAR: 4, NEAR_ZERO: 4, GRADIENTS: 3}
 
 
 def tiny(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Numbers near zero, on both sides."""
-    found = 10 ** random.uniform(-6, -2, shape) * random.choice([-1.0, 1.0], shape)
-    return np.asarray(found.astype(np.float32).astype(np.float64))
+    return _signed(random, 10 ** random.uniform(-6, -2, shape))
 
 
 def _asinh_hint(x: Array, found: Array) -> str:
@@ -150,16 +152,15 @@ def _asinh_hint(x: Array, found: Array) -> str:
 _ASINH = Operator(
     np.arcsinh,
     lambda x: 1 / np.sqrt(1 + x * x),
-    {RIGHT: near, FAR: beyond, NEAR_ZERO: tiny, GRADIENTS: both},
     _asinh_hint,
+    {FAR: beyond, NEAR_ZERO: tiny, GRADIENTS: both},
     absolute=1e-30,
 )
-asinh = Task(harness.asinh, ASINH, _lists(*ASINH), _ASINH.wrong, about=_about)
+asinh = _task(harness.asinh, {RIGHT: 4, FAR: 4, NEAR_ZERO: 4, GRADIENTS: 3}, _ASINH)
 
 # --- layer_norm ---------------------------------------------------------------------------------------------------
 
 SQUARE, OTHER = "square matrices", "other matrices"
-LAYER_NORM = {SQUARE: 5, OTHER: 5, FAR: 5, KERNEL: 5}
 EPSILON = 1e-5  # added to the variance
 
 
@@ -196,26 +197,18 @@ def _some_flat(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return x
 
 
-def _matrices(random: Random) -> Cases:
+def _matrices(_: Iterable[str], random: Random) -> Cases:
     n = random.randint(4, 7)
     wide, high = [n, n + random.randint(1, 4)], [n + random.randint(1, 4), n]
     return [(SQUARE, [n, n]), (OTHER, wide), (OTHER, high), (FAR, [5, 8]), (KERNEL, [16, 32])]
 
 
-_NORM = Operator(
-    _layer_norm,
-    _layer_norm,
-    {SQUARE: near, OTHER: _some_flat, FAR: _far, KERNEL: near},
-    _norm_hint,
-    relative=1e-3,
-    absolute=1e-4,
-)
-layer_norm = Task(harness.layer_norm, LAYER_NORM, _matrices, _NORM.wrong, about=_about)
+_NORM = Operator(_layer_norm, _layer_norm, _norm_hint, {OTHER: _some_flat, FAR: _far}, relative=1e-3, absolute=1e-4)
+layer_norm = _task(harness.layer_norm, {SQUARE: 5, OTHER: 5, FAR: 5, KERNEL: 5}, _NORM, _matrices)
 
 # --- lengths ------------------------------------------------------------------------------------------------------
 
 ZEROS = "rows of zeros"
-LENGTHS = {RIGHT: 4, GRADIENTS: 4, ZEROS: 12}
 
 
 def _lengths(x: Array) -> Array:
@@ -243,26 +236,24 @@ def _length_hint(x: Array, found: Array) -> str:
     )
 
 
-def _rows(random: Random) -> Cases:
-    return [(part, [random.randint(4, 8), random.randint(2, 5)]) for part in LENGTHS for _ in range(2)]
+def _rows(parts: Iterable[str], random: Random) -> Cases:
+    return [(part, [random.randint(4, 8), random.randint(2, 5)]) for part in parts for _ in range(2)]
 
 
 _LENGTH = Operator(
     _lengths,
     _directions,
-    {RIGHT: near, GRADIENTS: near, ZEROS: _some_zero},
     _length_hint,
+    {ZEROS: _some_zero},
     "the gradient of a length is the direction of the row",
     "`where` gives 0 to the branch that is not taken, and the root has an infinite gradient at 0: 0 times infinity. "
     "Let the root see another number there",
     absolute=0.0,
     sloped=(GRADIENTS, ZEROS),
 )
-lengths = Task(harness.lengths, LENGTHS, _rows, _LENGTH.wrong, about=_about)
+lengths = _task(harness.lengths, {RIGHT: 4, GRADIENTS: 4, ZEROS: 12}, _LENGTH, _rows)
 
 # --- mish ---------------------------------------------------------------------------------------------------------
-
-MISH = {RIGHT: 6, FAR: 6, GRADIENTS: 6, FEW: 12}
 
 # Best: less, where, exp, log1p, tanh, mul. Par: the stable softplus, then tanh and mul.
 FEWEST = Golf("primitives", start=12, par=8, best=6)
@@ -287,20 +278,13 @@ def _mish_hint(x: Array, found: Array) -> str:
 
 
 _MISH = Operator(
-    lambda x: x * _ratio(x),
-    _mish_slope,
-    {RIGHT: near, FAR: beyond, GRADIENTS: both, FEW: both},
-    _mish_hint,
-    absolute=1e-11,
+    lambda x: x * _ratio(x), _mish_slope, _mish_hint, {FAR: beyond, GRADIENTS: both, FEW: both}, absolute=1e-11
 )
-
-
-mish = Task(
+mish = _task(
     harness.mish,
-    MISH,
-    lambda random: [*_lists(RIGHT, FAR, GRADIENTS)(random), (FEW, [32])],
-    _MISH.wrong,
-    about=_about,
+    {RIGHT: 6, FAR: 6, GRADIENTS: 6, FEW: 12},
+    _MISH,
+    lambda parts, random: [*_lists((RIGHT, FAR, GRADIENTS), random), (FEW, [32])],
     golf={FEW: FEWEST},
     count=lambda part, shape, answer: written(answer, shape).primitives,
 )

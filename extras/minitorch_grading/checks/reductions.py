@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from random import Random
 from typing import Any
@@ -29,30 +29,14 @@ FAR, ACCESSES = "far from zero", "few accesses"
 Draw = Callable[[np.random.Generator, int], Array]
 
 
-def ordinary(random: np.random.Generator, size: int) -> Array:
-    """Numbers around zero."""
-    return random.normal(0, 2, size)
-
-
-def large(random: np.random.Generator, size: int) -> Array:
-    """Numbers near -1000 and 1000 in turn: only the largest can be subtracted, and neither the first nor the mean."""
-    return np.asarray(random.uniform(800, 1000, size) * np.where(np.arange(size) % 2, 1, -1))
-
-
-def small(random: np.random.Generator, size: int) -> Array:
-    """Numbers of which the exponentials vanish."""
-    return random.uniform(-1000, -800, size)
-
-
-def far(random: np.random.Generator, size: int) -> Array:
-    """Numbers that are near to each other, and far from zero."""
-    centre = float(random.choice([-1.0, 1.0]) * random.uniform(3e7, 2e8))
-    return centre + random.normal(0, 1, size)
-
-
-def rising(random: np.random.Generator, size: int) -> Array:
-    """Numbers each of which is the largest so far."""
-    return np.sort(random.uniform(-3, 3, size))
+DRAWS: dict[str, Draw] = {
+    RIGHT: lambda random, size: random.normal(0, 2, size),
+    # Near -1000 and 1000 in turn: only the largest can be subtracted, and neither the first nor the mean.
+    LARGE: lambda random, size: np.asarray(random.uniform(800, 1000, size) * np.where(np.arange(size) % 2, 1, -1)),
+    SMALL: lambda random, size: random.uniform(-1000, -800, size),  # their exponentials vanish
+    RISING: lambda random, size: np.sort(random.uniform(-3, 3, size)),  # each is the largest so far
+    FAR: lambda random, size: random.choice([-1.0, 1.0]) * random.uniform(3e7, 2e8) + random.normal(0, 1, size),
+}
 
 
 @dataclass(frozen=True)
@@ -61,15 +45,15 @@ class Kernel:
 
     Attributes:
         right: from the arrays to what has to be in `out`.
-        draws: how the numbers of each part are drawn.
         hint: ``(arrays, found) -> the misconception``, for the end of a reason.
+        draws: how the numbers of each part are drawn.
         tolerance: relative, of each element.
         registers: how many the machine has.
     """
 
     right: Callable[[Arrays], Any]
-    draws: Mapping[str, Draw]
     hint: Callable[[Arrays, Array], str]
+    draws: Mapping[str, Draw] = field(default_factory=DRAWS.copy)
     tolerance: float = 1e-9
     registers: int = REGISTERS
 
@@ -141,11 +125,7 @@ def _softmax_hint(arrays: Arrays, out: Array) -> str:
     )
 
 
-_SOFTMAX = Kernel(
-    lambda arrays: _exponentials(arrays["x"]) / _exponentials(arrays["x"]).sum(),
-    {RIGHT: ordinary, LARGE: large, SMALL: small},
-    _softmax_hint,
-)
+_SOFTMAX = Kernel(lambda arrays: _exponentials(arrays["x"]) / _exponentials(arrays["x"]).sum(), _softmax_hint)
 softmax = _task(harness.softmax, {RIGHT: 6, LARGE: 5, SMALL: 4}, _SOFTMAX)
 
 # --- largest_and_total --------------------------------------------------------------------------------------------
@@ -171,8 +151,8 @@ def _total_hint(arrays: Arrays, out: Array) -> str:
 
 _TOTAL = Kernel(
     lambda arrays: [arrays["x"].max(), _exponentials(arrays["x"]).sum()],
-    {RIGHT: ordinary, LARGE: large, RISING: rising, ONE_PASS: small},
     _total_hint,
+    DRAWS | {ONE_PASS: DRAWS[SMALL]},
 )
 largest_and_total = _task(harness.largest_and_total, {RIGHT: 2, LARGE: 2, RISING: 3, ONE_PASS: 8}, _TOTAL, 2)
 
@@ -262,8 +242,8 @@ def _log_hint(arrays: Arrays, out: Array) -> str:
 
 _LOGSUMEXP = Kernel(
     lambda arrays: arrays["x"].max() + np.log(_exponentials(arrays["x"]).sum()),
-    {RIGHT: ordinary, SMALL: small, RISING: rising, ONE_PASS: large},
     _log_hint,
+    DRAWS | {ONE_PASS: DRAWS[LARGE]},
 )
 logsumexp = _task(harness.logsumexp, {RIGHT: 3, SMALL: 3, RISING: 3, ONE_PASS: 6}, _LOGSUMEXP, 1)
 
@@ -289,9 +269,7 @@ def _variance_hint(arrays: Arrays, out: Array) -> str:
     )
 
 
-_VARIANCE = Kernel(
-    lambda arrays: arrays["x"].var(), {RIGHT: ordinary, FAR: far, ONE_PASS: far}, _variance_hint, tolerance=1e-5
-)
+_VARIANCE = Kernel(lambda arrays: arrays["x"].var(), _variance_hint, DRAWS | {ONE_PASS: DRAWS[FAR]}, tolerance=1e-5)
 variance = _task(harness.variance, {RIGHT: 4, FAR: 6, ONE_PASS: 10}, _VARIANCE, 1)
 
 # --- attention_row ------------------------------------------------------------------------------------------------
@@ -329,17 +307,12 @@ def _attention_hint(arrays: Arrays, out: Array) -> str:
     )
 
 
-def _scores(random: np.random.Generator, size: int) -> Array:
-    return random.normal(0, 1, size)
+def _scores(spread: float) -> Draw:
+    return lambda random, size: random.normal(0, spread, size)
 
 
-def _large_scores(random: np.random.Generator, size: int) -> Array:
-    return random.normal(0, 40, size)
-
-
-_ROW = Kernel(
-    _attention, {RIGHT: _scores, LARGE: _large_scores, ACCESSES: _scores}, _attention_hint, tolerance=1e-8, registers=16
-)
+_SCORES = {RIGHT: _scores(1), LARGE: _scores(40), ACCESSES: _scores(1)}
+_ROW = Kernel(_attention, _attention_hint, _SCORES, tolerance=1e-8, registers=16)
 
 
 def _keys(random: Random) -> Cases:
