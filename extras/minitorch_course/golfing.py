@@ -14,12 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from minitorch.graph.cost import in_units
 from minitorch.modes.ways_in.jit import jit
-from minitorch.tree import flatten
 
+from .blanking import different
 from .holes import HOLES
 
 # The share of the largest number by which an attempt's numbers may differ. Raising it forgives cancellation.
@@ -120,21 +118,11 @@ def differs(attempt: Callable[..., Any], given: Callable[..., Any], arguments: t
     Example:
         >>> import minitorch as mt
         >>> differs(lambda x: x.sum(), lambda x: x.sum(0), (mt.ones(2, 3),))
-        'result 0 is f32[], and has to be f32[3]'
+        'the result has the shape [] and should have [3], for numbers from 1 to 1'
     """
-    found, wanted = (flatten(jit(function)(*arguments))[0] for function in (attempt, given))
-    if len(found) != len(wanted):
-        return f"there are {len(found)} results, and have to be {len(wanted)}"
-    for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
-        if getattr(one, "spec", None) != other.spec:
-            return f"result {number} is {getattr(one, 'spec', type(one).__name__)}, and has to be {other.spec}"
-        ours, theirs = (np.asarray(each.detach().numpy(), np.float64) for each in (one, other))
-        apart = np.abs(ours - theirs)
-        if not (apart <= CLOSE * np.abs(theirs).max(initial=1e-30)).all():
-            at = np.unravel_index(np.nanargmax(apart) if np.isfinite(apart).any() else 0, apart.shape)
-            inputs = ", ".join(f"{each.numpy().min():.3g} to {each.numpy().max():.3g}" for each in arguments)
-            return f"result {number} has {ours[at]:.6g} where {theirs[at]:.6g} is right, for numbers from {inputs}"
-    return ""
+    reason = different(*(jit(function)(*arguments) for function in (attempt, given)), CLOSE)
+    inputs = ", ".join(f"{each.numpy().min():.3g} to {each.numpy().max():.3g}" for each in arguments)
+    return reason and f"{reason}, for numbers from {inputs}"
 
 
 def golf(name: str) -> Golf:

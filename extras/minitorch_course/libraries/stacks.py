@@ -6,12 +6,11 @@ everywhere but for the width of vectors; times are those of one machine.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from minitorch.tables import Table
+from minitorch.tables import Table, Tabular
 from minitorch_inspect.plots.plot import duration
 
 from ..conditions import version_of
@@ -43,7 +42,7 @@ class Row:
     again: float | None = None
 
 
-class Stacks:
+class Stacks(Tabular):
     """Rows that can be asked for by program and stack; shown, a table.
 
     Attributes:
@@ -97,18 +96,11 @@ class Stacks:
             for row in found
         ]
 
-    def __repr__(self) -> str:
-        lines = [self.where]
-        for program in self.programs:
-            lines += ["", f"{program:32}{''.join(f'{title:>12}' for title in self.COLUMNS[1:5])}"]
-            lines += [f"  {row[0]:30}{''.join(f'{cell:>12}' for cell in row[1:5])}" for row in self._cells(program)]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
+    def _parts(self) -> list[Table | str]:
         shown = len(self.COLUMNS) - all(row.again is None for row in self.rows)
         rows = [row for program in self.programs for row in (program, *(each[:shown] for each in self._cells(program)))]
-        table = Table("{}" + (shown - 1) * "{:>}", rows, self.COLUMNS[:shown], ())
-        return f"{table.html}<small>{html.escape(self.where)}</small>"
+        template = "".join(["  {:30}", *4 * ["{:>12}"], "{:>26}"][:shown])
+        return [self.where, Table(template, rows, self.COLUMNS[:shown], ())]
 
 
 def stacks() -> Stacks:
