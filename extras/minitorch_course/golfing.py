@@ -120,7 +120,7 @@ def differs(attempt: Callable[..., Any], given: Callable[..., Any], arguments: t
         >>> differs(lambda x: x.sum(), lambda x: x.sum(0), (mt.ones(2, 3),))
         'the result has the shape [] and should have [3], for numbers from 1 to 1'
     """
-    reason = different(*(jit(function)(*arguments) for function in (attempt, given)), CLOSE)
+    reason = different(jit(attempt)(*arguments), jit(given)(*arguments), CLOSE)
     inputs = ", ".join(f"{each.numpy().min():.3g} to {each.numpy().max():.3g}" for each in arguments)
     return reason and f"{reason}, for numbers from {inputs}"
 

@@ -78,17 +78,14 @@ NUMBERS = text_of("%0 = mul(x, 2.0); %1 = add(%0, 1.0); %2 = reduce_sum(%1, dims
 
 def _kernels(random: Random) -> Cases:
     """The text of a graph, and the places of a kernel's nodes among its operations."""
-    cases: Cases = [
-        (READ, (CHAIN, [0, 1, 2])),
-        (READ, (DIAMOND, [1, 2, 3])),
-        (READ, (graph_text("f64[4,8]", "%0 = neg(x); %1 = add(%0, y); %1"), [0, 1])),
-        (READ, (text_of("%0 = mul(x, x); %1 = add(%0, x); %1"), [0, 1])),
-        (WRITTEN, (DIAMOND, [0, 1])),
-        (WRITTEN, (text_of("%0 = exp(x); %1 = neg(%0); %1, %0"), [0, 1])),
-        (WRITTEN, (SOFTMAX, [2, 3, 4])),
-        (REST, (NUMBERS, [0, 1, 2])),
-        (REST, (NUMBERS, [0])),
-    ]
+    doubles = graph_text("f64[4,8]", "%0 = neg(x); %1 = add(%0, y); %1")
+    squares, both = text_of("%0 = mul(x, x); %1 = add(%0, x); %1"), text_of("%0 = exp(x); %1 = neg(%0); %1, %0")
+    table = {
+        READ: [(CHAIN, [0, 1, 2]), (DIAMOND, [1, 2, 3]), (doubles, [0, 1]), (squares, [0, 1])],
+        WRITTEN: [(DIAMOND, [0, 1]), (both, [0, 1]), (SOFTMAX, [2, 3, 4])],
+        REST: [(NUMBERS, [0, 1, 2]), (NUMBERS, [0])],
+    }
+    cases = in_parts(table)
     for part in (READ, WRITTEN):
         graph = random_kernels(random, 8)
         kernel = random.choice([each for each in reference(graph) if len(each) > 1] or [operations(graph)[:1]])

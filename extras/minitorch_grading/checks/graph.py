@@ -20,7 +20,7 @@ from ..harness.nodes import everything_in
 from ..harness.plain import TIMEOUT, Array, Fault
 from .compare import wrong_array
 from .reasons import expect, hint
-from .samples import graph_text, ladder, listing, random_graph, values_for
+from .samples import graph_text, in_parts, ladder, listing, random_graph, values_for
 from .task import Cases, Task
 
 
@@ -120,17 +120,13 @@ TWO = text_of("%0 = add(x, y); %1 = mul(%0, y); %2 = exp(x); %3 = neg(%2); %1, %
 
 def _sessions(random: Random) -> Cases:
     """The graph, the places of what is fetched, and what is fed, by name."""
-    cases: Cases = [
-        ("values", (DIAMOND, [5], "xy")),
-        ("values", (TWO, [3], "xy")),
-        ("several fetches", (TWO, [5, 3, 2], "xy")),
-        ("several fetches", (TWO, [1, 3, 0], "xy")),
-        (ONLY, (TWO, [5], "x")),
-        (ONLY, (TWO, [4], "xy")),
-        (ONLY, (TWO, [0], "x")),
-        (ONCE, (str(ladder(4 + random.randrange(3))), [-1], "x")),
-        (ONCE, (DIAMOND, [3, 4, 5], "xy")),
-    ]
+    table = {
+        "values": [(DIAMOND, [5], "xy"), (TWO, [3], "xy")],
+        "several fetches": [(TWO, [5, 3, 2], "xy"), (TWO, [1, 3, 0], "xy")],
+        ONLY: [(TWO, [5], "x"), (TWO, [4], "xy"), (TWO, [0], "x")],
+        ONCE: [(str(ladder(4 + random.randrange(3))), [-1], "x"), (DIAMOND, [3, 4, 5], "xy")],
+    }
+    cases = in_parts(table)
     for part in RUN:
         graph = _random(random, 10, outputs=3)
         fetched = list({everything_in(graph).index(node): None for node in graph.outputs})

@@ -19,7 +19,7 @@ from ..harness.nodes import everything_in
 from .golf import Golf
 from .reasons import expect, hint
 from .samples import graph_text, in_parts, listing
-from .task import Cases, Task
+from .task import Cases, Table, Task
 
 
 def _numbers(text: str) -> list[int]:
@@ -305,16 +305,12 @@ GAPS: list[Buffer] = [(8, 0, 1), (4, 0, 9), (4, 0, 1), (4, 0, 9), (4, 2, 3), (8,
 LATE_FIRST: list[Buffer] = [(8, 4, 6), (16, 0, 5), (4, 2, 3), (8, 1, 1), (16, 6, 7), (4, 0, 7)]
 
 
-def _fits(random: Random) -> Cases:
-    buffers = [
-        (ONE_STEP, CHAIN),
-        (ONE_STEP, drawn(random, 8, 6)),
-        (ANY_ORDER, LATE_FIRST),
-        (ANY_ORDER, random.sample(drawn(random, 10, 7), 10)),
-        (SMALLEST, GAPS),
-        (SMALLEST, drawn(random, 10, 8)),
-    ]
-    return [(part, (each,)) for part, each in buffers]
+def _fits(random: Random) -> Table:
+    return {
+        ONE_STEP: [(CHAIN,), (drawn(random, 8, 6),)],
+        ANY_ORDER: [(LATE_FIRST,), (random.sample(drawn(random, 10, 7), 10),)],
+        SMALLEST: [(GAPS,), (drawn(random, 10, 8),)],
+    }
 
 
 def _wrong_fit(part: str, case: Buffers, answer: Any) -> str | None:

@@ -12,7 +12,7 @@ from ..harness import quantization as harness
 from ..harness.plain import Array, Value, described
 from .compare import off, wrong_array
 from .reasons import expect, hint, recognised
-from .task import Cases, Task
+from .task import Table, Task
 
 PER_CHANNEL = {"scales": 7, "codes": 7, "channels of zeros": 6}
 ROUND_TRIP = {"the zero point": 7, "the calibration": 6, "zero is in the range": 7}
@@ -31,7 +31,7 @@ def affine(low: float, high: float) -> tuple[float, int]:
 # --- per_channel ------------------------------------------------------------------------------------------------
 
 
-def _weights(draw: np.random.Generator) -> Cases:
+def _weights(draw: np.random.Generator) -> Table:
 
     def weight(*shape: int) -> Array:
         size = 2.0 ** draw.permutation(np.arange(shape[0]) * 2 - 3).reshape(-1, *(1,) * (len(shape) - 1))
@@ -41,14 +41,11 @@ def _weights(draw: np.random.Generator) -> Cases:
 
     empty = weight(4, 6)
     empty[draw.integers(4)] = 0
-    return [
-        ("scales", (weight(4, 9),)),
-        ("scales", (weight(3, 3, 2, 2),)),
-        ("codes", (weight(5, 7),)),
-        ("codes", (weight(3, 2, 3, 3),)),
-        ("channels of zeros", (empty,)),
-        ("channels of zeros", (np.zeros((2, 3), np.float32),)),
-    ]
+    return {
+        "scales": [(weight(4, 9),), (weight(3, 3, 2, 2),)],
+        "codes": [(weight(5, 7),), (weight(3, 2, 3, 3),)],
+        "channels of zeros": [(empty,), (np.zeros((2, 3), np.float32),)],
+    }
 
 
 def _wrong_channels(part: str, case: Any, answer: Any) -> str | None:
@@ -109,7 +106,7 @@ per_channel = Task(harness.per_channel, PER_CHANNEL, _weights, _wrong_channels, 
 # --- round_trip -------------------------------------------------------------------------------------------------
 
 
-def _trips(draw: np.random.Generator) -> Cases:
+def _trips(draw: np.random.Generator) -> Table:
     """Each part shows one of the mistakes alone: the others make no difference there.
 
     Below 0 the zero point is 255, and a wrong sign would be counted twice: there only the range counts.
@@ -129,13 +126,12 @@ def _trips(draw: np.random.Generator) -> Cases:
     above = draw.uniform(2, 4)
     positive = numbers(above, 2.3 * above, 130, 254)
     positive[:2] = above, 2.3 * above
-    return [
-        ("the zero point", (whole, float(whole[0]), float(whole[1]))),
-        ("the calibration", (numbers(0, high, 20, 120), 0.0, high)),
-        ("the calibration", (numbers(0, high, 20, 400), 0.0, high)),
-        ("zero is in the range", (positive, float(positive[0]), float(positive[1]))),
-        ("zero is in the range", (-positive, -float(positive[1]), -float(positive[0]))),
-    ]
+    first, last = map(float, positive[:2])
+    return {
+        "the zero point": [(whole, float(whole[0]), float(whole[1]))],
+        "the calibration": [(numbers(0, high, 20, most), 0.0, high) for most in (120, 400)],
+        "zero is in the range": [(positive, first, last), (-positive, -last, -first)],
+    }
 
 
 def _about_trip(case: Any) -> str:
@@ -191,9 +187,9 @@ def extremes(batches: list[list[float]], share: float) -> tuple[float, float]:
     return every[clipped], every[-1 - clipped]
 
 
-def _batches(draw: np.random.Generator) -> Cases:
+def _batches(draw: np.random.Generator) -> Table:
 
-    def drawn(part: str, share: float, shift: float = 0.0) -> tuple[str, Any]:
+    def drawn(share: float, shift: float = 0.0) -> tuple[Any, float]:
         while True:  # until the zero point is not half-way between two integers, nor what is clipped between two counts
             batches = [draw.normal(shift, draw.uniform(0.5, 2), draw.integers(40, 90)).tolist() for _ in range(4)]
             if share:
@@ -202,15 +198,13 @@ def _batches(draw: np.random.Generator) -> Cases:
             scale, _ = affine(low, high)
             fraction = -min(low, 0.0) / scale % 1
             if abs(fraction - 0.5) > 0.05 and (not shift or low > 0 or high < 0):
-                return part, (batches, share)
+                return batches, share
 
-    return [
-        ("all batches", drawn("all batches", 0.0)[1]),
-        drawn("outliers", 0.0213),
-        drawn("outliers", 0.0331),
-        drawn("zero is in the range", 0.0, 12.0),
-        drawn("zero is in the range", 0.0, -12.0),
-    ]
+    return {
+        "all batches": [drawn(0.0)],
+        "outliers": [drawn(0.0213), drawn(0.0331)],
+        "zero is in the range": [drawn(0.0, 12.0), drawn(0.0, -12.0)],
+    }
 
 
 def _wrong_calibration(part: str, case: Any, answer: Any) -> str | None:
@@ -267,7 +261,7 @@ def computed(x: Array, x_zero: int, w: Array, bias: Array, multipliers: Array, z
     return accumulators.astype(np.int32), codes.astype(np.uint8)
 
 
-def _products(draw: np.random.Generator) -> Cases:
+def _products(draw: np.random.Generator) -> Table:
 
     def operands(rows: int, k: int, outputs: int, x_zero: int, zero: int, bits: int, most: int = 5) -> tuple[Any, ...]:
         """Sums fit into an int16, so that other mistakes show; a larger weight than 5 makes them overflow there."""
@@ -278,15 +272,12 @@ def _products(draw: np.random.Generator) -> Cases:
     large = list(operands(2, 1024, 3, 0, 0, 20, 127))
     large[0], large[2][0] = np.full_like(large[0], 255), 127
     large[2][0, 0] = 126  # a large odd sum, which a float32 does not hold
-    return [
-        ("accumulators", tuple(large)),
-        ("accumulators", operands(3, 40, 2, 0, 0, 12, 127)),
-        ("the zero point", operands(3, 24, 4, int(draw.integers(90, 160)), 0, 12)),
-        ("the zero point", operands(1, 8, 2, 255, 0, 12)),
-        ("requantisation", operands(5, 12, 3, 0, int(draw.integers(110, 140)), 6)),
-        ("requantisation", _halves(draw)),
-        ("clamping", operands(4, 16, 4, 0, int(draw.integers(20, 60)), 2)),
-    ]
+    return {
+        "accumulators": [tuple(large), operands(3, 40, 2, 0, 0, 12, 127)],
+        "the zero point": [operands(3, 24, 4, int(draw.integers(90, 160)), 0, 12), operands(1, 8, 2, 255, 0, 12)],
+        "requantisation": [operands(5, 12, 3, 0, int(draw.integers(110, 140)), 6), _halves(draw)],
+        "clamping": [operands(4, 16, 4, 0, int(draw.integers(20, 60)), 2)],
+    }
 
 
 def _halves(draw: np.random.Generator) -> tuple[Any, ...]:
@@ -370,7 +361,7 @@ def stepped(scale: float, good: int, gradients: list[Array], interval: int) -> t
     return unscaled, scale, good + 1
 
 
-def _steps(draw: np.random.Generator) -> Cases:
+def _steps(draw: np.random.Generator) -> Table:
 
     def gradients(size: float = 1.0) -> list[Array]:
         return [(size * draw.standard_normal(shape)).astype(np.float32) for shape in ((3,), (2, 2))]
@@ -383,19 +374,15 @@ def _steps(draw: np.random.Generator) -> Cases:
     scale = 2.0 ** int(draw.integers(6, 14))
     interval = int(draw.integers(4, 9))
     huge = [np.full(3, 3e38, np.float32), np.array([[-3e38, 3e38], [1.0, 2.0]], np.float32)]
-    return [
-        ("unscaling", (scale, 0, gradients(100), interval)),
-        ("unscaling", (scale, 1, gradients(1e-4), interval)),
-        ("overflow", (scale, 2, spoilt(1, np.inf), interval)),
-        ("overflow", (scale, 2, spoilt(0, -np.inf), interval)),
-        ("overflow", (scale, 1, spoilt(1, np.nan), interval)),
-        ("overflow", (scale, 0, huge, interval)),
-        ("growing", (scale, interval - 1, gradients(), interval)),
-        ("growing", (scale, interval - 2, gradients(), interval)),
-        ("growing", (MOST, interval - 1, gradients(), interval)),
-        ("shrinking", (scale, interval - 1, spoilt(0, np.inf), interval)),
-        ("shrinking", (LEAST, 3, spoilt(1, np.inf), interval)),
-    ]
+    last = interval - 1
+    made = {
+        "unscaling": [(scale, 0, gradients(100)), (scale, 1, gradients(1e-4))],
+        "overflow": [(scale, 2, spoilt(at, each)) for at, each in ((1, np.inf), (0, -np.inf), (1, np.nan))]
+        + [(scale, 0, huge)],
+        "growing": [(scale, last, gradients()), (scale, last - 1, gradients()), (MOST, last, gradients())],
+        "shrinking": [(scale, last, spoilt(0, np.inf)), (LEAST, 3, spoilt(1, np.inf))],
+    }
+    return {part: [(*case, interval) for case in several] for part, several in made.items()}
 
 
 def _wrong_step(part: str, case: Any, answer: Any) -> str | None:

@@ -19,7 +19,7 @@ from .golf import Golf
 from .machines.records import Arrays, run
 from .reasons import expect, hint
 from .samples import unforeseen
-from .task import Cases, Task
+from .task import Cases, Table, Task
 
 REGISTERS = 8
 LONG = 24  # elements of a row that no eight registers hold
@@ -169,19 +169,15 @@ def moments(numbers: list[float]) -> Moments:
     return len(numbers), mean, math.fsum((number - mean) ** 2 for number in numbers)
 
 
-def _blocks(random: Random) -> Cases:
+def _blocks(random: Random) -> Table:
     a = [random.gauss(1, 2) for _ in range(random.randint(2, 5))]
     b = [random.gauss(-3, 1) for _ in range(random.randint(6, 9))]
     one, other = moments(a), moments(b)
-    return [
-        ("two blocks", (one, other)),
-        ("two blocks", (other, one)),
-        (FAR, tuple(moments([1e8 + number for number in each]) for each in (a, b))),
-        (FAR, _of_one_mean(random)),
-        ("nothing so far", (NOTHING, other)),
-        ("nothing so far", (one, NOTHING)),
-        ("nothing so far", (NOTHING, NOTHING)),
-    ]
+    return {
+        "two blocks": [(one, other), (other, one)],
+        FAR: [tuple(moments([1e8 + number for number in each]) for each in (a, b)), _of_one_mean(random)],
+        "nothing so far": [(NOTHING, other), (one, NOTHING), (NOTHING, NOTHING)],
+    }
 
 
 def _of_one_mean(random: Random) -> tuple[Moments, Moments]:

@@ -21,6 +21,7 @@ from ..harness.schedules import chain, product, source
 from .golf import Golf
 from .machines.accesses import LANES, REGISTERS, Counts, counts
 from .reasons import Wrong, expect, hint, indented, saying
+from .samples import in_parts
 from .task import Cases, Task
 
 # --- address: an element in a matrix of tiles ---------------------------------------------------------------------
@@ -83,18 +84,17 @@ Panels = tuple[list[list[float]], int]  # a matrix, and the height of a panel
 
 def _matrices(random: Random) -> Cases:
     height = random.choice((2, 3, 4))
-    sizes = [
-        (ORDER, height, random.randint(2, 4), height),
-        (ORDER, 3, 4, 3),
-        (SEVERAL, 3 * height, 3, height),
-        (SEVERAL, 4, 5, 2),
-        (LAST, 2 * height + 1, 3, height),
-        (LAST, 1, 2, 4),
-    ]
-    return [
-        (part, ([[10.0 * (i + 1) + j + random.randrange(3) / 4 for j in range(columns)] for i in range(rows)], panel))
-        for part, rows, columns, panel in sizes
-    ]
+    sizes = {
+        ORDER: [(height, random.randint(2, 4), height), (3, 4, 3)],
+        SEVERAL: [(3 * height, 3, height), (4, 5, 2)],
+        LAST: [(2 * height + 1, 3, height), (1, 2, 4)],
+    }
+
+    def matrix(size: tuple[int, int, int]) -> Panels:
+        rows, columns, panel = size
+        return [[10.0 * (i + 1) + j + random.randrange(3) / 4 for j in range(columns)] for i in range(rows)], panel
+
+    return in_parts(sizes, matrix)
 
 
 def panels(matrix: list[list[float]], height: int) -> list[float]:

@@ -28,6 +28,7 @@ from ..harness import Driver
 from ..harness.plain import Fault, arrays, decode, encode
 from .golf import Golf
 from .reasons import Wrong, in_context
+from .samples import in_parts
 from .score import Count, Part, Score, in_halves, weakest
 from .smaller import smaller
 
@@ -38,6 +39,7 @@ MOST_REASON = 5000  # characters: a listing of a hundred lines, of which somebod
 MOST_QUESTIONS = 1000  # to the oracle of one case; raising it lets a loop without end go on for longer
 
 Cases = list[tuple[str, Any]]  # the part of each, and what is sent
+Table = Mapping[str, Iterable[Any]]  # of each part what is sent
 
 # The verdict on a part: None (it is right), why it is wrong, how much of it is right and why not all, or its count.
 Verdict = str | tuple[float, str] | Count | None
@@ -67,7 +69,7 @@ class Task:
         driver: from the student's object and a case to the answer; it has the task's name.
         parts: what it asks for, and the points for each.
         cases: from a generator of random numbers to cases: the part, what is sent, and perhaps what the oracle alone
-            gets.
+            gets; or a table of the cases of each part.
         wrong: ``(part, what was sent, answer) -> why the answer is wrong, or None``; it may raise `Wrong` as well.
         draws: from a seed to the generator.
         about: what was sent, in words for the student: a line, which is put before the reason, or lines, of which all
@@ -113,7 +115,8 @@ class Task:
 
     def inputs(self, seed: int) -> list[Any]:
         """The cases, as the student's code gets them: the same for the same seed, always."""
-        return [arrays(decode(encode(case))) for case in self.cases(self.draws(seed))]
+        made = self.cases(self.draws(seed))
+        return [arrays(decode(encode(case))) for case in (in_parts(made) if isinstance(made, Mapping) else made)]
 
     def judge(self, inputs: Any, answers: Any) -> Score:
         """The score of answers that came as JSON; of whatever else came, too: it has no points."""

@@ -19,7 +19,7 @@ from .golf import Golf
 from .pairs import key_task
 from .reasons import expect, hint, indented
 from .samples import in_parts, unforeseen
-from .task import Cases, Task, Verdict
+from .task import Cases, Table, Task, Verdict
 
 # --- train: a retrace at every step -------------------------------------------------------------------------------
 
@@ -363,10 +363,10 @@ def _courses() -> tuple[Texts, ...]:
     return (short + long, 300), (spread, 700), (clusters, 400), (spread + short, 60)
 
 
-def _texts(random: Random) -> Cases:
+def _texts(random: Random) -> Table:
     drawn = [([random.randrange(1, 200) for _ in range(many)], random.randrange(10, 500)) for many in (1, 6, 20)]
     shuffled = [(random.sample(lengths, len(lengths)), cost) for lengths, cost in _courses()]
-    return in_parts({FITS: drawn, FEW: shuffled})
+    return {FITS: drawn, FEW: shuffled}
 
 
 def _about_texts(case: Texts) -> str:
