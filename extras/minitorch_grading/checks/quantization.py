@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..harness import quantization as harness
-from ..harness.plain import Array, Value, described
+from ..harness.plain import Array, Value
 from .compare import off, wrong_array
 from .reasons import expect, hint, recognised
 from .task import Table, Task
@@ -387,9 +387,8 @@ def _steps(draw: np.random.Generator) -> Table:
 
 def _wrong_step(part: str, case: Any, answer: Any) -> str | None:
     scale, good, gradients, interval = case
-    kinds = [type(each) for each in answer[1:]] if type(answer) is tuple else []
-    if kinds not in ([float, int], [int, int]):  # min(2 * scale, 2**24) is an int, and right
-        return f"a tuple (gradients or None, a float, an int) was expected, and it is {described(answer)}"
+    form = tuple[Any, float | int, int]  # min(2 * scale, 2**24) is an int, and right
+    expect(answer, form, "a tuple (gradients or None, a float, an int)")
     unscaled, next_scale, next_good = stepped(scale, good, gradients, interval)
     if part in ("unscaling", "overflow"):
         return _wrong_gradients(part, answer[0], unscaled, gradients)

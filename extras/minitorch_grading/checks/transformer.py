@@ -110,8 +110,7 @@ def _steps(draw: np.random.Generator) -> Cases:
 def _wrong_step(part: str, case: Any, answer: Any) -> str | None:
     queries, keys, values, old_keys, old_values = case
     places = len(queries)
-    if type(answer) is not tuple or len(answer) != 3 or type(answer[0]) is not list:
-        return f"a tuple was expected: what the query gets, the keys and the values; it is {described(answer)}"
+    expect(answer, tuple[list[Any], Any, Any], "a tuple of what the query gets, the keys and the values")
     if part == "the cache":
         for name, given, new, old in zip(
             ("keys", "values"), answer[1:], (keys, values), (old_keys, old_values), strict=True

@@ -8,7 +8,7 @@ from typing import Any
 from ...harness import inference as harness
 from ...harness.plain import described
 from ..own import wrong_value
-from ..reasons import recognised
+from ..reasons import expect, recognised
 from ..task import Task
 
 Row = tuple[int, int, int]  # images in a batch, bytes and FLOPs of a call
@@ -64,8 +64,7 @@ def _wrong(part: str, given: Given, answer: Any) -> str | None:
     right = best(plans(given))
     if right is None:
         return None if answer is None else f"no batch will do, so None was expected, and it is {described(answer)}"
-    if answer is not None and (type(answer) is not tuple or len(answer) != 3):
-        return f"a batch, a latency and a share were expected, and it is {described(answer)}"
+    expect(answer, tuple[Any, Any, Any] | None, "a tuple of a batch, a latency and a share")
     return _explained(given, right, answer)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from minitorch.ir import PRIMITIVES
 
-from ...harness.plain import Array, described
+from ...harness.plain import Array
 from ...harness.reductions import ARITHMETIC, MOST
+from ..reasons import expect
 
 Arrays = Mapping[str, Array]
 
@@ -23,8 +24,7 @@ def run(text: Any, memory: Arrays, results: tuple[str, ...]) -> str | None:
         memory: the elements of each array, flat.
         results: arrays of which nothing is there before it is stored, and that have to be complete.
     """
-    if type(text) is not str:
-        return f"a kernel was expected that can be recorded, and it is {described(text)}"
+    expect(text, str, "a kernel that can be recorded")
     try:
         return _run(text, memory, results)
     except (KeyError, ValueError, IndexError):
