@@ -23,6 +23,7 @@ FILLS = (colours.ORANGE, colours.YELLOW, colours.GREEN, colours.SKY, colours.BLU
 NAMES = {"L1": "L1 cache", "L2": "L2 cache", "L3": "L3 cache", "memory": "main memory"}
 PALE = 0.45  # opacity of the boxes, under black letters
 MARGIN = 0.02  # beside a box
+ROUND = "round,pad=0,rounding_size=0.04"  # its corners
 BOX, GAP = 0.6, 0.4  # heights of a box and of the pipe above it
 NARROWEST = 0.22  # width of the smallest level's box, of the panel; the largest one's is 1
 PIPE = NARROWEST - 2 * MARGIN  # width of the widest pipe
@@ -140,36 +141,17 @@ def _draw(rows: Sequence[HierarchyRow], figure: Figure) -> None:
 
 
 def _boxes(axes: Any, rows: Sequence[HierarchyRow]) -> None:
-    from matplotlib.patches import FancyBboxPatch, Polygon
+    from matplotlib.patches import FancyBboxPatch
 
     widths = _widths([row.level.bytes for row in rows])
     fastest = max(row.level.bandwidth for row in rows)
     for number, (row, width) in enumerate(zip(rows, widths, strict=True)):
-        level, colour = row.level, FILLS[number]
+        level, top = row.level, number - BOX / 2
         pipe = PIPE * level.bandwidth / fastest
-        top, above = number - BOX / 2, number - BOX / 2 - GAP
-        axes.add_patch(
-            Polygon(
-                [(-pipe / 2, above), (pipe / 2, above), (pipe / 2, top), (-pipe / 2, top)],
-                facecolor=INK,
-                alpha=0.55,
-                linewidth=0,
-                zorder=1,
-            )
-        )
-        axes.add_patch(
-            FancyBboxPatch(
-                (-width / 2 + MARGIN, top),
-                width - 2 * MARGIN,
-                BOX,
-                boxstyle="round,pad=0,rounding_size=0.04",
-                mutation_aspect=3,
-                facecolor=_mixed(colour),
-                edgecolor=INK,
-                linewidth=1,
-                zorder=2,
-            )
-        )
+        axes.bar(0, GAP, pipe, top - GAP, color=INK, alpha=0.55, linewidth=0, zorder=1)
+        look: dict[str, Any] = {"facecolor": _mixed(FILLS[number]), "edgecolor": INK, "linewidth": 1, "zorder": 2}
+        corner = -width / 2 + MARGIN, top
+        axes.add_patch(FancyBboxPatch(corner, width - 2 * MARGIN, BOX, ROUND, mutation_aspect=3, **look))
         text = {"ha": "center", "va": "center", "color": ON_FILL, "zorder": 3}
         axes.text(0, number - (0.12 if row.holds else 0), size_of(level), fontsize=9, **text)
         axes.text(0, number + 0.13, ", ".join(row.holds), fontsize=8, style="italic", **text)

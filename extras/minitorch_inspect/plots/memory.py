@@ -17,7 +17,7 @@ from minitorch.ir import Node
 from minitorch.modes.tracing.explain import counted
 
 from .. import colours
-from .plot import Plot, bar, footnote, jitted, short, tidy, write
+from .plot import Plot, bar, footnote, jitted, legend, short, tidy, write
 from .theme import INK, ON_FILL
 from .traffic import _scale
 
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
 MOST_STEPS, MOST_BLOCKS = 24, 24
 
-WHERE = {  # the memory of a compiled program's values, and their colours
-    "arena": colours.SKY,
-    "result": colours.GREEN,
-    "library call": colours.GREY,
+WHERE = {  # the memory of a compiled program's values: its colour, and in words
+    "arena": (colours.SKY, "in the arena"),
+    "result": (colours.GREEN, "a result"),
+    "library call": (colours.GREY, "made by a library call"),
 }
-PLACES = {"arena": "in the arena", "result": "a result", "library call": "made by a library call"}
 
 
 @dataclass(frozen=True)
@@ -100,13 +99,8 @@ def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
         f"{in_units(cost.peak_in_arena, 'B')} compiled"
     )
     kernels = len(ledger.kernels)
-    return Plot(
-        title,
-        _text(steps, blocks, there, cost, kernels),
-        (*steps, *blocks),
-        partial(_draw, steps, blocks, there, cost, kernels),
-        4.2,
-    )
+    shown = steps, blocks, there, cost, kernels
+    return Plot(title, _text(*shown), (*steps, *blocks), partial(_draw, *shown), 4.2)
 
 
 def _blocks(ledger: Ledger, placement: Placement) -> Iterator[Block]:
@@ -171,35 +165,23 @@ def _draw(
     left.stairs([step.bytes / size for step in steps], edges, fill=True, color=colours.ORANGE, baseline=there / size)
     left.set_xlabel("operation, in program order")
     left.set_ylabel(f"{unit} of memory")
-    _title(
-        left,
-        f"node by node: {counted(len(steps), 'operation')}",
-        [(colours.ORANGE, "computed, and needed still")],
-    )
+    needed = (colours.ORANGE, "computed, and needed still")
+    _title(left, f"node by node: {counted(len(steps), 'operation')}", [needed])
     if steps:
-        peak = max(range(len(steps)), key=lambda number: steps[number].bytes)
-        _note(
-            left,
-            peak + 1,
-            steps[peak].bytes / size,
-            f"{in_units(steps[peak].bytes, 'B')}, in {steps[peak].name}",
-            len(steps),
-        )
-    found = [
-        (colour, PLACES[where]) for where, colour in WHERE.items() if any(block.where == where for block in blocks)
-    ]
-    _title(right, f"compiled: {kernels} kernel{'s' * (kernels != 1)}", found)
+        at, peak = max(enumerate(steps), key=lambda each: each[1].bytes)
+        side = ("left", "center", "right")[(at + 0.5 > len(steps) / 3) + (at + 0.5 > len(steps) * 2 / 3)]
+        write(left, at + 1, peak.bytes / size, f"{in_units(peak.bytes, 'B')}, in {peak.name}", ha=side)
+    found = {block.where for block in blocks}
+    names = [name for where, name in WHERE.items() if where in found]
+    _title(right, f"compiled: {kernels} kernel{'s' * (kernels != 1)}", names)
     right.set_xlabel("kernel, in the order in which they run")
     for block in blocks:
-        last = min(block.last, kernels - 1) + 1.5
-        corner, width, height = (
-            (block.first + 0.5, (there + block.offset) / size),
-            last - block.first - 0.5,
-            block.bytes,
-        )
-        _box(right, corner, width, height / size, WHERE[block.where])
+        begin, width = block.first + 0.5, min(block.last, kernels - 1) + 1 - block.first
+        bottom, height = (there + block.offset) / size, block.bytes / size
+        style = {"align": "edge", "color": WHERE[block.where][0], "edgecolor": ON_FILL, "linewidth": 0.4}
+        right.bar(begin, height, width, bottom, **style)
         if block.bytes > 0.06 * top and width > 0.12 * kernels:
-            middle = corner[0] + width / 2, corner[1] + height / size / 2
+            middle = begin + width / 2, bottom + height / 2
             label = f"{short(block.name, 18)}, {in_units(block.bytes, 'B')}"
             write(right, *middle, label, ha="center", va="center", fontsize=7.5, color=ON_FILL)
     right.axhline(cost.peak_in_arena / size, color=INK, linewidth=0.8, linestyle=":")
@@ -218,24 +200,7 @@ def _draw(
     )
 
 
-def _box(axes: Any, corner: tuple[float, float], width: float, height: float, colour: str) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle(corner, width, height, facecolor=colour, edgecolor=ON_FILL, linewidth=0.4))
-
-
-def _note(axes: Any, x: float, y: float, text: str, length: int) -> None:
-    along = (x - 0.5) / length
-    side = "left" if along < 1 / 3 else "right" if along > 2 / 3 else "center"
-    write(axes, x, y, text, ha=side)
-
-
-def _title(axes: Any, text: str, colour_names: Sequence[tuple[str, str]]) -> None:
-    """A title above a legend."""
-    from matplotlib.patches import Patch
-
+def _title(axes: Any, text: str, names: Sequence[tuple[str, str]]) -> None:
+    """A title above a legend of colours with their names."""
     axes.set_title(text, loc="left", pad=22, fontsize=9)
-    handles = [Patch(color=colour, label=name) for colour, name in colour_names]
-    axes.legend(
-        handles=handles, ncols=3, loc="lower left", bbox_to_anchor=(0, 0.99), frameon=False, fontsize=8, borderaxespad=0
-    )
+    legend(axes, [{"color": colour, "label": name} for colour, name in names], 3, borderaxespad=0)

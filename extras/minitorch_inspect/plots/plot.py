@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -177,6 +177,14 @@ def tidy(axes: Any) -> None:
     axes.title.set_fontsize(9)
     axes.xaxis.label.set_fontsize(9)
     axes.yaxis.label.set_fontsize(9)
+
+
+def legend(axes: Any, looks: Sequence[Mapping[str, Any]], columns: int, **style: Any) -> None:
+    """A legend above the axes: a patch and its label in each of these looks."""
+    from matplotlib.patches import Patch
+
+    style |= {"loc": "lower left", "bbox_to_anchor": (0, 1), "frameon": False, "fontsize": 8}
+    axes.legend(handles=[Patch(**look) for look in looks], ncols=columns, **style)
 
 
 def write(axes: Any, x: float, y: float, text: str, **style: Any) -> None:

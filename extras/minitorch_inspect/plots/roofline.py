@@ -239,41 +239,24 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
     for number, row in enumerate(kernels):
         nothing = "" if row.operations else ", no arithmetic"
         facts = f" ({row.kind}, {duration(row.seconds)}, {row.regime}{nothing})" if row.kind else ""
-        label = f"{short(row.name, 26)}{facts}" if number < MOST_LABELS else None
-        colour = colours.KERNELS.get(row.kind, ("", colours.GREY))[1]
-        marker = MARKERS[number % len(MARKERS)]
-        axes.plot(
-            row.intensity,
-            row.rate / 1e9,
-            marker,
-            color=colour,
-            markeredgecolor=INK,
-            markersize=9,
-            label=label,
-            zorder=3,
-        )
+        mark: dict[str, Any] = {"markeredgecolor": INK, "markersize": 9, "zorder": 3}
+        mark["label"] = f"{short(row.name, 26)}{facts}" if number < MOST_LABELS else None
+        mark["color"] = colours.KERNELS.get(row.kind, ("", colours.GREY))[1]
+        axes.plot(row.intensity, row.rate / 1e9, MARKERS[number % len(MARKERS)], **mark)
     alone = [row for row in alone if row.operations]
-    axes.plot(
-        [row.intensity for row in alone],
-        [row.rate / 1e9 for row in alone],
-        "x",
-        color=INK,
-        markersize=6,
-        label="operations one by one, by NumPy" if alone or not kernels else None,
-        zorder=4,  # visible also where a kernel is as fast as its operations
-    )
+    crosses = [row.intensity for row in alone], [row.rate / 1e9 for row in alone]
+    label = "operations one by one, by NumPy" if alone or not kernels else None
+    axes.plot(*crosses, "x", color=INK, label=label, zorder=4)  # seen also where a kernel is as fast as its operations
     labels = [(row.intensity, row.rate / 1e9, row.name) for row in alone[:MOST_LABELS]]
     before, after = _before_and_after(rows)
     if before and after:
         ends = [(row.intensity, row.rate / 1e9) for row in (before, after)]
         label = f"all together: from {duration(before.seconds)} to {duration(after.seconds)}"
         style: dict[str, Any] = {"color": colours.VERMILION, "linewidth": 2}
-        axes.plot(
-            *zip(*ends, strict=True), "o-", markevery=[0], mfc="white", markersize=9, zorder=5, label=label, **style
-        )
-        axes.annotate(
-            "", ends[1], ends[0], arrowprops={"arrowstyle": "-|>", "shrinkA": 5, "shrinkB": 5, **style}, zorder=5
-        )
+        mark = {"markevery": [0], "mfc": "white", "markersize": 9, "zorder": 5, **style}
+        axes.plot(*zip(*ends, strict=True), "o-", label=label, **mark)
+        arrow = {"arrowstyle": "-|>", "shrinkA": 5, "shrinkB": 5, **style}
+        axes.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=5)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
     plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis)

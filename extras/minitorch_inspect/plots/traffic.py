@@ -12,7 +12,7 @@ from minitorch.compiler.kernels.ledger import Ledger
 from minitorch.graph.cost import Traffic, costs, in_units
 
 from .. import colours
-from .plot import Plot, bar, footnote, jitted, named, short, tidy, write
+from .plot import Plot, bar, footnote, jitted, legend, named, short, tidy, write
 from .theme import INK
 
 if TYPE_CHECKING:
@@ -194,7 +194,11 @@ def _draw(bars: Sequence[TrafficRow], sums: Sequence[TrafficRow], figure: Figure
     axes.set_xlim(0, most * 1.1)
     axes.set_xlabel(f"{scale[1]} moved between the processor and memory")
     axes.tick_params(axis="y", length=0)
-    _legend(axes)
+    reads = {colours.ORANGE: "one operation alone: reads", colours.BLUE: "the kernel they became: reads"}
+    looks: list[dict[str, Any]] = []
+    for colour, label in reads.items():
+        looks += [{"color": colour, "label": label}, {"color": colour, "label": "and writes", "alpha": WRITTEN}]
+    legend(axes, looks, 4)
     tidy(axes)
     footnote(
         figure, "counted from shapes and loops, not measured: each value once per operation or kernel that uses it"
@@ -204,15 +208,3 @@ def _draw(bars: Sequence[TrafficRow], sums: Sequence[TrafficRow], figure: Figure
 def _scale(most: float) -> tuple[float, str]:
     """The unit of an axis, and its name."""
     return next(((size, name) for size, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if most >= size), (1.0, "B"))
-
-
-def _legend(axes: Any) -> None:
-    from matplotlib.patches import Patch
-
-    handles = [
-        Patch(color=colours.ORANGE, label="one operation alone: reads"),
-        Patch(color=colours.ORANGE, alpha=WRITTEN, label="and writes"),
-        Patch(color=colours.BLUE, label="the kernel they became: reads"),
-        Patch(color=colours.BLUE, alpha=WRITTEN, label="and writes"),
-    ]
-    axes.legend(handles=handles, ncols=4, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=8)
