@@ -15,7 +15,7 @@ from ..harness import eager as harness
 from ..harness.eager import ENGINE, PROGRAMS, REFUSED, observed, records_of
 from ..harness.plain import Array, Fault, Value, described
 from .compare import wrong_tensor
-from .reasons import expect, hint
+from .reasons import expect, hint, recognised
 from .samples import in_parts
 from .task import Cases, Task, Verdict
 
@@ -44,14 +44,12 @@ def _wrong_loss(part: str, case: tuple[Array, Array], answer: Any) -> str | None
     reason = wrong_tensor(answer, np.asarray(squares.mean(dtype=np.float32)))
     if reason is None or type(answer) is not Value or answer.array.shape != ():
         return reason
-    return reason + hint(
-        np.isclose(answer.array, squares.sum()),
-        "that is the sum; the mean divides by the number of elements",
-        np.isclose(answer.array, np.abs(prediction - target).mean()),
-        "that is the mean of the absolute differences; they are to be squared",
-        np.isclose(answer.array, np.sqrt(squares.mean())),
-        "that is the root of the mean square",
+    known = (
+        ("that is the sum; the mean divides by the number of elements", squares.sum()),
+        ("that is the mean of the absolute differences; they are to be squared", np.abs(prediction - target).mean()),
+        ("that is the root of the mean square", np.sqrt(squares.mean())),
     )
+    return reason + recognised(known, lambda wrong: bool(np.isclose(answer.array, wrong)))
 
 
 def _wrong_refusal(case: tuple[Array, Array], answer: Any) -> str | None:

@@ -14,7 +14,7 @@ from ..harness import primitives as harness
 from ..harness.plain import Array
 from .golf import Golf
 from .machines.graphs import unlike, written
-from .reasons import hint
+from .reasons import hint, recognised
 from .samples import unforeseen
 from .task import Cases, Task
 
@@ -108,14 +108,13 @@ def _task(
 
 def _hard_hint(x: Array, found: Array) -> str:
     factor = np.clip(x + 3, 0, 6)
-    return hint(
-        np.allclose(found, x * factor, atol=1e-4),
-        "it is six times too large",
-        np.allclose(found, factor / 6, atol=1e-4),
-        "that is the factor: multiply it by x",
-        np.allclose(found, x * np.maximum(x + 3, 0) / 6, atol=1e-4),
-        "above 3 the factor stays 1: min(a, b) is -maximum(-a, -b), or a where a < b",
+    over = "above 3 the factor stays 1: min(a, b) is -maximum(-a, -b), or a where a < b"
+    known = (
+        ("it is six times too large", x * factor),
+        ("that is the factor: multiply it by x", factor / 6),
+        (over, x * np.maximum(x + 3, 0) / 6),
     )
+    return recognised(known, lambda wrong: np.allclose(found, wrong, atol=1e-4))
 
 
 _HARD_SWISH = Operator(

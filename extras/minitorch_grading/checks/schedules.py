@@ -20,7 +20,7 @@ from ..harness import schedules as harness
 from ..harness.schedules import chain, product, source
 from .golf import Golf
 from .machines.accesses import LANES, REGISTERS, Counts, counts
-from .reasons import Wrong, expect, hint, indented, saying
+from .reasons import Wrong, expect, hint, indented, recognised, saying
 from .samples import in_parts
 from .task import Cases, Task
 
@@ -58,19 +58,16 @@ def _wrong_address(part: str, case: tuple[int, ...], answer: Any) -> str | None:
     expect(answer, int, "a whole number")
     if answer == begins + inside:
         return None
+    known = (
+        ("that is its place in a matrix without tiles", [i * columns + j]),
+        ("that is its place inside of its tile: the tiles before it come first", [inside]),
+        ("inside of a tile the rows follow each other, and not the columns", [begins + column * height + row]),
+        (f"a row of tiles has {tiles} of them", [inside + (down * n + across) * size for n in (1, 2, columns)]),
+    )
     return (
         f"tile {begins // size} is in row {down} and column {across} of tiles and begins at {begins}; row {row} and "
         f"column {column} of it are {inside} further: it is at {begins + inside}, and not at {answer}"
-    ) + hint(
-        answer == i * columns + j,
-        "that is its place in a matrix without tiles",
-        answer == inside,
-        "that is its place inside of its tile: the tiles before it come first",
-        answer == begins + column * height + row,
-        "inside of a tile the rows follow each other, and not the columns",
-        answer - inside in [(down * many + across) * size for many in (1, 2, columns)],
-        f"a row of tiles has {tiles} of them",
-    )
+    ) + recognised(known, lambda wrong: answer in wrong)
 
 
 address = Task(harness.address, ADDRESS, _elements, _wrong_address, about=_about_element)

@@ -19,7 +19,7 @@ from ..harness.plain import Array, Value, described
 from .compare import off, wrong_array
 from .golf import Golf
 from .machines.graphs import graph_in
-from .reasons import expect, hint
+from .reasons import expect, hint, recognised
 from .samples import unforeseen
 from .task import Task
 
@@ -52,26 +52,16 @@ def _wrong_mask(part: str, case: Any, answer: Any) -> str | None:
         return said
     given = answer.array.astype(bool)
     alone = [0] * len(texts)
-
-    def is_one_of(*masks: Array) -> bool:
-        return any((given == each).all() for each in masks)
-
-    return said + hint(
-        is_one_of(right),
-        "the places are right, and the type has to be bool",
-        is_one_of(visible(alone)),
-        "places of another text are visible",
-        is_one_of(visible(texts, 1), visible(alone, 1)),
-        "a place sees the one after it, which is its own target",
-        is_one_of(visible(texts, -1), visible(alone, -1)),
-        "a place has to see itself, too",
-        is_one_of(~right),
-        "it is True where a place may look, and not where it may not",
-        is_one_of(right.T, visible(alone).T),
-        "a row is the place that looks, a column the one that is seen",
-        is_one_of(np.equal.outer(texts, texts)),
-        "later places of the same text are visible",
+    known = (
+        ("the places are right, and the type has to be bool", [right]),
+        ("places of another text are visible", [visible(alone)]),
+        ("a place sees the one after it, which is its own target", [visible(texts, 1), visible(alone, 1)]),
+        ("a place has to see itself, too", [visible(texts, -1), visible(alone, -1)]),
+        ("it is True where a place may look, and not where it may not", [~right]),
+        ("a row is the place that looks, a column the one that is seen", [right.T, visible(alone).T]),
+        ("later places of the same text are visible", [np.equal.outer(texts, texts)]),
     )
+    return said + recognised(known, lambda masks: any((given == each).all() for each in masks))
 
 
 mask = Task(harness.mask, MASK, _masks, _wrong_mask, draws=np.random.default_rng, about=lambda case: f"texts {case[0]}")
@@ -274,23 +264,18 @@ def _wrong_program(part: str, sizes: Any, answer: Any) -> str | None:
     query, key, value = weights[:heads], weights[heads : 2 * heads], weights[2 * heads :]
     (found,), right = evaluate(graph, [x, *weights]), linear_attention(x, query, key, value)
 
-    def is_near(other: Array) -> bool:
-        return off(found, other, lambda found, other: np.abs(found - other) <= 1e-4 * np.abs(other).max()) is None
+    def unlike(right: Array) -> str | None:
+        return off(found, right, lambda found, right: np.abs(found - right) <= 1e-4 * np.abs(right).max())
 
-    if (said := off(found, right, lambda found, right: np.abs(found - right) <= 1e-4 * np.abs(right).max())) is None:
-        return None
-    return said + hint(
-        is_near(right * len(x)),
-        "the factor 1 / rows is missing",
-        is_near(right / len(x)),
-        "the factor 1 / rows is there twice",
-        is_near(linear_attention(x, query[::-1], key[::-1], value[::-1])),
-        "the heads are in another order",
-        is_near(linear_attention(x, key, query, value)),
-        "queries and keys are exchanged",
-        is_near(linear_attention(x, query, value, key)),
-        "keys and values are exchanged",
+    known = (
+        ("the factor 1 / rows is missing", right * len(x)),
+        ("the factor 1 / rows is there twice", right / len(x)),
+        ("the heads are in another order", linear_attention(x, query[::-1], key[::-1], value[::-1])),
+        ("queries and keys are exchanged", linear_attention(x, key, query, value)),
+        ("keys and values are exchanged", linear_attention(x, query, value, key)),
     )
+    said = unlike(right)
+    return said and said + recognised(known, lambda wrong: unlike(wrong) is None)
 
 
 def moved(part: str, sizes: Any, answer: Any) -> int:
