@@ -337,6 +337,6 @@ variants(
 )
 
 
-@wrong("inference.serve", says="a batch, a latency and a share were expected", points=0)
+@wrong("inference.serve", says="a tuple of a batch, a latency and a share was expected", points=0)
 def gives_the_batch_alone(rows, bandwidth, peak, rate, deadline):
     return rows[0][0]
