@@ -140,16 +140,19 @@ class Iterations:
         self.index = a.index
         for access, is_second in ((a, False), (b, True)):
             for low, index, end in access.bounds:
-                self._between(low, self._form(index, is_second), end)
+                for by in {1, *_divisors(access.index)}:  # what follows for quotients, and is found later than needed
+                    self._between(low // by, self._form(index // by, is_second), (end - 1) // by + 1)
         self.zero.append(plus((self._form(a.index, False), 1), (self._form(b.index, True), -1)))
 
     def may_differ(self, apart: Iterable[Variable]) -> bool:
         """Whether one of some variables may have another value in the second iteration."""
+        digits = [atom for atom, _ in self.index.terms if not Index(((atom, 1),)).is_data]
+        for atom in digits:  # by themselves first: what they are made of would be many constraints more
+            self._is_fixed(atom, digits)
         left = [each for each in apart if not self._is_fixed(each)]
-        if left:  # the digits of the index first: these may fix the variables that they are made of
-            for atom, _ in self.index.terms:
-                if isinstance(atom, Division) and not atom.index.is_data:
-                    self._is_fixed(atom)
+        if left:  # quotients and remainders may fix the variables that they are made of
+            for atom in digits:
+                self._is_fixed(atom)
         return not all(map(self._is_fixed, left))
 
     def keep(self, low: int, index: Index, end: int) -> bool:
@@ -158,12 +161,22 @@ class Iterations:
         outside = plus((form, -1), ({ONE: low - 1}, 1)), plus((form, 1), ({ONE: end}, -1))
         return all(are_contradictory(self.zero, [*self.positive, each]) for each in outside)
 
-    def _is_fixed(self, atom: Atom) -> bool:
-        """Whether something has the same value in both iterations; if so, this is known from then on."""
+    def _is_fixed(self, atom: Atom, digits: Iterable[Atom] | None = None) -> bool:
+        """Whether something has the same value in both iterations; if so, this is known from then on.
+
+        With `digits`, only what is known of them alone is used.
+        """
         self._atom(atom, False), self._atom(atom, True)
-        change = self._unknown(atom, True)
+        change, zero, positive = self._unknown(atom, True), self.zero, self.positive
+        if {change: 1} in zero:
+            return True
+        if digits is not None:
+            own = {ONE, *(self._unknown(each, is_change) for each in digits for is_change in (False, True))}
+            zero, positive = (
+                [each for each in forms if own.issuperset(filter(each.get, each))] for forms in (zero, positive)
+            )
         for sign in (1,) if self.is_symmetric else (1, -1):
-            if not are_contradictory(self.zero, [*self.positive, {change: sign, ONE: -1}]):
+            if not are_contradictory(zero, [*positive, {change: sign, ONE: -1}]):
                 return False
         self.zero.append({change: 1})
         return True
@@ -205,3 +218,9 @@ class Iterations:
 
     def _between(self, low: int, form: Form, end: int) -> None:
         self.positive += [plus((form, 1), ({ONE: low}, -1)), plus((form, -1), ({ONE: end - 1}, 1))]
+
+
+def _divisors(index: Index) -> set[int]:
+    """The divisors in an index."""
+    atoms = [atom for atom, _ in index.terms if isinstance(atom, Division)]
+    return {atom.divisor for atom in atoms}.union(*(_divisors(atom.index) for atom in atoms))
