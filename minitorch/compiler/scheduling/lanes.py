@@ -17,13 +17,11 @@ ABREAST = 4  # vectors of rows that go through the columns together
 MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all vectors abreast
 LONG_RUN = 64  # vectors that an elementwise unit runs through
 LONG_TILE = 64  # rounds of a loop that a tile holds
-LONG_STRETCH = (
-    128  # the same, where the loop is over rows: long runs of memory make up for a tile out of the first cache
-)
+# The same, where the loop is over rows: long runs of memory make up for a tile out of the first cache.
+LONG_STRETCH = 128
 MOST_TILES = 1 << 15  # bytes of all tiles: they should stay in the first cache
-MOST_ABREAST = (
-    12 << 10
-)  # bytes of tiles and scratch rows up to which vectors go abreast: the cache also holds data that come
+# Bytes of tiles and scratch rows up to which vectors go abreast: the cache also holds data that come.
+MOST_ABREAST = 12 << 10
 MOST_STRETCHES = 1 << 17  # the same, where the loop is over rows
 MANY_ROWS, FEW_COLUMNS = 8, 32  # vectors of rows, and columns, from and up to which a row is turned on its side
 
@@ -45,11 +43,6 @@ class Tile:
     along: Variable
     dtype: DType
     written: bool
-
-    @property
-    def key(self) -> tuple[int, Index, bool]:
-        """The identity of a tile: no two loops fill the same one in different ways."""
-        return self.buffer, self.index, self.written
 
 
 class Layout:
@@ -137,13 +130,9 @@ class Layout:
             return []
         return list(dict.fromkeys(tile for tile in _accesses(loop, along) if self._needs_tile(tile)))
 
-    def tile_length(self, tile: Tile) -> int:
-        """Return the elements that a tile has room for."""
-        return self._rounds(tile.along) * self.lanes * self.abreast
-
     def tile_bytes(self, tile: Tile) -> int:
         """Return the bytes of a tile."""
-        return self.tile_length(tile) * tile.dtype.itemsize
+        return self._rounds(tile.along) * self.lanes * self.abreast * tile.dtype.itemsize
 
     def _rounds(self, along: Variable) -> int:
         return min(along.extent, LONG_STRETCH if along == self.along else LONG_TILE)

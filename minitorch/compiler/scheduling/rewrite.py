@@ -31,20 +31,7 @@ NAME = re.compile(r"(?!(x|out|t)\d+$|(np|at|erf|sum|range|float|bfloat16)$)[A-Za
 
 
 # The parameters of rewrites that are names of new loops or arrays, or no names; all other strings name existing ones.
-NEW: Mapping[str, frozenset[str]] = {
-    "align": frozenset({"outer", "inner"}),
-    "fuse": frozenset({"name"}),
-    "in_registers": frozenset({"name"}),
-    "pack": frozenset({"into", "dtype"}),
-    "partition": frozenset({"rest"}),
-    "place": frozenset({"where"}),
-    "prefetch": frozenset({"name"}),
-    "regroup": frozenset({"name"}),
-    "split": frozenset({"outer", "inner", "cut"}),
-    "split_reduction": frozenset({"into"}),
-    "stage": frozenset({"into"}),
-    "transpose": frozenset({"name"}),
-}
+NEW = frozenset({"cut", "dtype", "inner", "into", "name", "outer", "pairs", "rest", "where"})
 
 
 @dataclass(frozen=True)
@@ -71,10 +58,10 @@ class Rewrite:
     @property
     def names(self) -> set[str]:
         """The names of loops and arrays that it takes to be there, without those that it gives."""
-        new, found = NEW.get(self.name, frozenset()), set[str]()
+        found = set[str]()
         for parameter, value in self.arguments().items():
             values = value if isinstance(value, tuple) else (value,)
-            if parameter not in new:
+            if parameter not in NEW:
                 found |= {Named(each).name for each in values if isinstance(each, str) and each}
         return found
 

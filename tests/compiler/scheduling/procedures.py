@@ -117,11 +117,6 @@ def _block(random: Random, scope: list[Variable], arrays: list[Local], depth: in
     return tuple(found)
 
 
-def _two(random: Random, names: list[str]) -> tuple[str, str]:
-    one, other = random.sample(names, 2)
-    return one, other
-
-
 def _fill(random: Random, local: Local) -> Block:
     zero = Number(int64, 0, "i64 0")
     if local.size == 1:
@@ -204,7 +199,6 @@ def random_rewrite(random: Random, procedure: Procedure) -> R.Rewrite:
         lambda: R.pack(array, fresh, random.choice(["", *names]), *some),
         lambda: R.prepack(array),
         lambda: R.align(loop, 1, random.choice((2, 4)), f"{fresh}o", f"{fresh}i"),
-        lambda: R.transpose(*_two(random, names), fresh) if len(names) > 1 else R.unroll(loop),
         lambda: R.pad_sum(loop, random.choice((2, 4, 5))),
         lambda: R.group(loop),
         lambda: R.group(loop, pairs="int16"),

@@ -16,19 +16,43 @@ from typing import TYPE_CHECKING
 from ....packages import names_from
 
 if TYPE_CHECKING:
-    from ..prepacking import prepack
-    from ..rewrite import Rewrite, refused, step
-    from .arrays import in_registers, lift, overcompute, place
-    from .gathering import gather
-    from .grouping import group, pad_sum, regroup
-    from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, unswitch, vectorise
-    from .memory import align, prefetch, stream
-    from .one_pass import online
-    from .packing import overlay, pack, transpose
-    from .redundancy import factor_out, hoist, reuse
-    from .skipping import skip
-    from .staging import specialise, stage
-    from .vectors import partition, sink, split_reduction
+    from ..prepacking import prepack as prepack
+    from ..rewrite import Rewrite as Rewrite
+    from ..rewrite import refused as refused
+    from ..rewrite import step as step
+    from .arrays import in_registers as in_registers
+    from .arrays import lift as lift
+    from .arrays import overcompute as overcompute
+    from .arrays import place as place
+    from .gathering import gather as gather
+    from .grouping import group as group
+    from .grouping import pad_sum as pad_sum
+    from .grouping import regroup as regroup
+    from .loops import distribute as distribute
+    from .loops import fuse as fuse
+    from .loops import jam as jam
+    from .loops import outline as outline
+    from .loops import parallelise as parallelise
+    from .loops import reorder as reorder
+    from .loops import split as split
+    from .loops import unroll as unroll
+    from .loops import unswitch as unswitch
+    from .loops import vectorise as vectorise
+    from .memory import align as align
+    from .memory import prefetch as prefetch
+    from .memory import stream as stream
+    from .one_pass import online as online
+    from .packing import overlay as overlay
+    from .packing import pack as pack
+    from .redundancy import factor_out as factor_out
+    from .redundancy import hoist as hoist
+    from .redundancy import reuse as reuse
+    from .skipping import skip as skip
+    from .staging import specialise as specialise
+    from .staging import stage as stage
+    from .vectors import partition as partition
+    from .vectors import sink as sink
+    from .vectors import split_reduction as split_reduction
 
 _HOMES = {
     "arrays": "in_registers lift overcompute place",
@@ -37,7 +61,7 @@ _HOMES = {
     "loops": "distribute fuse jam outline parallelise reorder split unroll unswitch vectorise",
     "memory": "align prefetch stream",
     "one_pass": "online",
-    "packing": "overlay pack transpose",
+    "packing": "overlay pack",
     "redundancy": "factor_out hoist reuse",
     "skipping": "skip",
     "staging": "specialise stage",
@@ -49,44 +73,4 @@ if not TYPE_CHECKING:
     _PLACES["prepack"] = f"{__name__[: -len('.rewrites')]}.prepacking"
     _PLACES |= dict.fromkeys(("Rewrite", "refused", "step"), f"{__name__[: -len('s')]}")
     __getattr__, __dir__ = names_from(__name__, _PLACES)
-
-__all__ = [
-    "Rewrite",
-    "align",
-    "distribute",
-    "factor_out",
-    "fuse",
-    "gather",
-    "group",
-    "hoist",
-    "in_registers",
-    "jam",
-    "lift",
-    "online",
-    "outline",
-    "overcompute",
-    "overlay",
-    "pack",
-    "pad_sum",
-    "parallelise",
-    "partition",
-    "place",
-    "prefetch",
-    "prepack",
-    "refused",
-    "regroup",
-    "reorder",
-    "reuse",
-    "sink",
-    "skip",
-    "specialise",
-    "split",
-    "split_reduction",
-    "stage",
-    "step",
-    "stream",
-    "transpose",
-    "unroll",
-    "unswitch",
-    "vectorise",
-]
+    __all__ = [*_PLACES]

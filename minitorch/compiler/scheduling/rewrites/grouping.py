@@ -151,7 +151,7 @@ def _pair(what: str, dtype: DType, terms: list[Expression], ranges: Callable[[Ex
 def regroup(procedure: Procedure, name: str, lanes: int, read: tuple[str, ...], write: tuple[str, ...]) -> Procedure:
     """Copy a block of elements through registers: read in one order, written in another.
 
-    With squares of single elements, it is `transpose`. Rows of which single elements are taken in turn are interleaved.
+    A square is transposed. Rows of which single elements are taken in turn are interleaved.
 
     Args:
         procedure: the kernel.

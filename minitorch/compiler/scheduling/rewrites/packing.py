@@ -1,4 +1,4 @@
-"""Rewrites that copy operands into the order in which they are used: packing, and transposition in registers.
+"""Rewrites that copy operands into the order in which they are used, and keep arrays in the memory of others.
 
 Staging in a buffer is `cache_read` in TVM and `stage_mem` in Exo.
 """
@@ -18,9 +18,7 @@ from ...loop_ir.tree import (
     Block,
     For,
     If,
-    Kind,
     Local,
-    Place,
     Procedure,
     Read,
     Statement,
@@ -38,17 +36,13 @@ from ..analysis.finding import (
     any_of,
     array_of,
     arrays_used,
-    at_loop,
     factors_of,
     has_loop,
     local_named,
-    nested_in,
     with_inner,
     with_local,
 )
 from ..rewrite import check_fresh, name_of, refused, step
-from .arrays import unguarded
-from .loops import check_independent
 from .staging import check_copied, uses
 
 
@@ -224,41 +218,3 @@ def overlay(procedure: Procedure, array: str, over: str) -> Procedure:
     if body == procedure.body:
         raise refused(f"{what}: they do not live in one block", "the two are allocated in one block")
     return replace(procedure, body=body)
-
-
-@step
-def transpose(procedure: Procedure, rows: str, lanes: str, name: str) -> Procedure:
-    """Copy a square through registers: read along its rows, written along its columns.
-
-    Args:
-        procedure: the kernel.
-        rows: the outer loop, along which memory that is read is dense.
-        lanes: the inner loop, along which memory that is written is dense.
-        name: of the square in registers.
-
-    Law: the two loops have the same extent, are perfectly nested around one store, and independent.
-    """
-
-    def change(each: For) -> Iterable[Statement] | None:
-        chain, guards, body = nested_in(each, (rows, lanes))
-        store = body[0]
-        if len(chain) != 2 or len(body) != 1 or not isinstance(store, Store):
-            raise refused(f"transpose({rows!r}, {lanes!r})", "the two loops are perfectly nested around one store")
-        row, lane = (loop.variable for loop in chain)
-        if row.extent != lane.extent:
-            raise refused(f"transpose({rows!r}, {lanes!r}) of {row.extent} by {lane.extent}", "a square is transposed")
-        check_independent([row, lane], body, f"transpose({rows!r}, {lanes!r})", sums=False, guards=guards)
-        check_fresh(procedure, name)
-        tile = Local(name, row.extent * lane.extent, store.value.dtype, Place.REGISTERS)
-        at = variable(lane.name, lane.extent) * row.extent + variable(row.name, row.extent)
-        fill: Block = (Store(tile, at, store.value),)
-        empty: Block = (replace(store, value=Read(tile.dtype, tile, at)),)
-        for guard in guards:
-            fill, empty = unguarded(fill, guard), (If(guard, empty),)
-        return [
-            Allocate(tile),
-            For(lane, (For(row, fill, Kind.VECTOR),), Kind.UNROLLED),
-            For(row, (For(lane, empty, Kind.VECTOR),), Kind.UNROLLED),
-        ]
-
-    return at_loop(procedure, rows, change)

@@ -54,7 +54,7 @@ def _guarded_part(inner: Statement | None) -> tuple[For, If, Index, int] | None:
 
 
 @step
-def partition(procedure: Procedure, loop: str, inner: str, rest: str) -> Procedure:
+def partition(procedure: Procedure, loop: str, part: str, rest: str) -> Procedure:
     """Give the last iteration of a loop, in which inner loops of a name are not full, its own inner loops.
 
     Law: where an inner loop is guarded against the end, it is full in all iterations but the last.
@@ -65,26 +65,24 @@ def partition(procedure: Procedure, loop: str, inner: str, rest: str) -> Procedu
         guarded = {
             number: found
             for number, one in enumerate(each.body)
-            if isinstance(one, For) and one.variable.name == inner and (found := _guarded_part(one)) is not None
+            if isinstance(one, For) and one.variable.name == part and (found := _guarded_part(one)) is not None
         }
         if not guarded:
             return None
         turn, ends = variable(each.variable.name, each.variable.extent), set[int]()
-        what = f"partition({loop!r}, {inner!r})"
+        what = f"partition({loop!r}, {part!r})"
         full, last = list[Statement](each.body), list[Statement]()
         for number, one in enumerate(each.body):
             if number not in guarded:
                 last.append(one)
                 continue
-            part, guard, index, end = guarded[number]
-            if index != turn * part.variable.extent + variable(inner, part.variable.extent):
-                raise refused(
-                    f"partition({loop!r}, {inner!r})", "the two loops are the parts of one loop that was split"
-                )
-            turns, left = divmod(end, part.variable.extent)
+            inner, guard, index, end = guarded[number]
+            if index != turn * inner.variable.extent + variable(part, inner.variable.extent):
+                raise refused(what, "the two loops are the parts of one loop that was split")
+            turns, left = divmod(end, inner.variable.extent)
             ends.add(turns)
-            full[number] = with_body(part, guard.body)
-            body = substituted(guard.body, {part.variable: variable(rest, left)})
+            full[number] = with_body(inner, guard.body)
+            body = substituted(guard.body, {inner.variable: variable(rest, left)})
             last += [For(Variable(rest, left), body)] if left > 1 else body
         if len(ends) > 1:
             raise refused(what, "the inner loops end in the same iteration")

@@ -237,7 +237,8 @@ class _Schedule:
                 yield R.split(f"{into}_r", self.lanes, f"{into}_rt", f"{into}_l")
                 yield R.split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_ki")
                 yield R.reorder(f"{into}_rt", f"{into}_kt", f"{into}_ki", f"{into}_l")
-                yield R.transpose(f"{into}_ki", f"{into}_l", f"{into}_square")
+                read, write = (f"{into}_l", f"{into}_ki"), (f"{into}_ki", f"{into}_l")
+                yield R.regroup(f"{into}_square", self.lanes, read, write)
             else:
                 yield R.split(f"{into}_r", self.lanes, f"{into}_rt", "w")
             if not _is_in_place(tile.down):

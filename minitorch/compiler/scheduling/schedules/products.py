@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...loop_ir.expressions import Expression, Load, looked_up
-from ...loop_ir.index import Variable, extent_of
+from ...loop_ir.expressions import Expression, looked_up
 from ...loop_ir.loops import Nest
 from ...target import Target
 from .. import rewrites as R
@@ -20,8 +19,6 @@ from ..contractions.groups import whole_groups
 from ..rewrite import Rewrite
 from . import NO_FACTS, Facts
 from .groups import apart, decides, in_order, left_in_groups, right_in_groups
-
-MOST_UNROLLED = 4  # vectors of a row whose masks are known beforehand; more take longer to compile
 
 
 def product_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
@@ -35,10 +32,6 @@ def product_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tup
     if cut.groups is None or whole is product:
         return tuple(_steps(product, tiling(product, target)))
     return R.reorder(*(each.name for each in whole.ks)), *_steps(whole, cut)
-
-
-def _is_strided(value: Expression, along: Variable) -> bool:
-    return any(isinstance(part, Load) and abs(part.index.coefficient(along)) > 1 for part in value.all_parts)
 
 
 def _gathers(value: Expression) -> bool:
@@ -91,7 +84,7 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     }
     outer = [name for name in units if extents[name] > 1]
     at = "kb" if in_blocks else outer[-1] if outer else ""
-    # No row of an image is computed beyond the last one, and nothing is looked up at an index that is not there.
+    # Nothing is looked up at an index that is not there.
     first: list[Rewrite] = []
     packs: list[Rewrite] = []
     if cut.packs_left:
@@ -100,7 +93,7 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
         (first if is_first else packs).extend(pack_left(_argument(left, right), left, at, cut))
     if cut.packs_right:
         pack_right = _pack_right if cut.groups is None else right_in_groups
-        is_first = cut.groups is None and (_gathers(right.value) or _has_rows(right, cut))
+        is_first = cut.groups is None and _gathers(right.value)
         (first if is_first else packs).extend(pack_right(_argument(right, left), right, at, cut))
     yield from [*first, R.overcompute(total, tiles=("r", "v", "l")), *packs]
     if groups:
@@ -143,36 +136,8 @@ def _pack_left(argument: int | None, left: Operand, at: str, cut: Tiling) -> Ite
     yield R.vectorise("left_l")
 
 
-def _has_rows(right: Operand, cut: Tiling) -> bool:
-    """Return whether a block of lanes is some rows of an image, some elements of which are left out."""
-    if not cut.packs_right or cut.right_along_k or len(right.across) < 2:
-        return False
-    if not _is_strided(right.value, right.across[-1]):
-        return False
-    return cut.block_lanes % right.across[-1].extent == 0 or cut.block_lanes >= extent_of(right.across)
-
-
-def _pack_rows(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
-    """Yield the steps for right[k, lane], row by row of an image: all lanes of one k, then of the next."""
-    loops = [("right_jt", cut.block_lanes // cut.width), ("right_v", cut.vectors), ("right_l", cut.lanes)]
-    yield R.pack(argument, "right", at, "k", "jt", "v", "l", pad=("k", cut.lanes))
-    yield R.fuse("right_lane", *(name for name, count in loops if count > 1))
-    ks = yield from apart("right_k", right.ks, cut.block_k)
-    yield R.split("right_lane", right.across[-1].extent, "right_row", "right_lane")
-    if extent_of(right.across) % cut.block_lanes:
-        yield R.unswitch("right_lane")
-    yield R.split("right_lane", cut.lanes, "right_xt", "right_l")
-    yield R.reorder("right_row", "right_xt", *in_order(right, right.ks, ks), "right_l")
-    if right.across[-1].extent <= MOST_UNROLLED * cut.lanes:
-        yield R.unroll("right_xt")
-    yield R.vectorise("right_l")
-
-
 def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
     """Yield the steps for right[k, lane], tile by tile: a tile reads all its lanes of one k, then of the next."""
-    if _has_rows(right, cut):
-        yield from _pack_rows(argument, right, at, cut)
-        return
     is_plain = len(right.across) == len(right.ks) == 1 and not _gathers(right.value)
     beyond = -cut.block_k % cut.lanes if cut.right_along_k and is_plain else 0  # so that squares that are turned fit
     yield R.pack(argument, "right", at, "jt", "k", "v", "l", pad=("jt", beyond * cut.width))
@@ -183,7 +148,7 @@ def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> I
             yield R.overcompute("right")
         order = ("right_kt", "right_v") if is_plain else ("right_v", *ks[:-1], "right_kt")
         yield R.reorder("right_jt", *order, "right_ki", "right_l")
-        yield R.transpose("right_ki", "right_l", "square")
+        yield R.regroup("square", cut.lanes, ("right_l", "right_ki"), ("right_ki", "right_l"))
         return
     if len(right.across) > 1 or len(right.ks) > 1:
         names = yield from apart("right_k", right.ks, cut.block_k)

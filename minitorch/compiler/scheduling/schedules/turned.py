@@ -118,4 +118,4 @@ def _squares(tile: Tile, layout: Layout, name: str, at: str, blocks: str, rows: 
     yield R.reorder(*(f"{name}_{each}" for each in lanes[:-1]), f"{name}_{blocks}", *square)
     if not tile.written and tile.along.extent % layout.lanes:  # else a guard leaves out whole squares
         yield R.overcompute(name)
-    yield R.transpose(*square, f"{name}_square")
+    yield R.regroup(f"{name}_square", layout.lanes, square[::-1], square)
