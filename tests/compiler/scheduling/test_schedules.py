@@ -371,12 +371,12 @@ def test_every_rewrite_is_tried() -> None:
     tried = {rewrite.name for rewrite, _, _ in REFUSED.values()}
     random = Random(0)
     tried |= {random_rewrite(random, product()).name for _ in range(500)}
-    made = {name: value for name in R.__all__ if getattr(value := getattr(R, name), "makes_rewrites", False)}
+    made = {name: value for name in dir(R) if getattr(value := getattr(R, name), "makes_rewrites", False)}
     rewrites = {name for name, value in made.items() if not value.__module__.endswith("vectors")}
     assert rewrites == tried
 
 
-MAKERS = {name: value for name in R.__all__ if getattr(value := getattr(R, name), "makes_rewrites", False)}
+MAKERS = {name: value for name in dir(R) if getattr(value := getattr(R, name), "makes_rewrites", False)}
 
 
 def naming(make: Callable[..., R.Rewrite], wrong: str) -> R.Rewrite:

@@ -173,7 +173,8 @@ class Iterations:
         if digits is not None:
             own = {ONE, *(self._unknown(each, is_change) for each in digits for is_change in (False, True))}
             zero, positive = (
-                [each for each in forms if own.issuperset(filter(each.get, each))] for forms in (zero, positive)
+                [each for each in forms if own >= {unknown for unknown, by in each.items() if by}]
+                for forms in (zero, positive)
             )
         for sign in (1,) if self.is_symmetric else (1, -1):
             if not are_contradictory(zero, [*positive, {change: sign, ONE: -1}]):

@@ -73,4 +73,3 @@ if not TYPE_CHECKING:
     _PLACES["prepack"] = f"{__name__[: -len('.rewrites')]}.prepacking"
     _PLACES |= dict.fromkeys(("Rewrite", "refused", "step"), f"{__name__[: -len('s')]}")
     __getattr__, __dir__ = names_from(__name__, _PLACES)
-    __all__ = [*_PLACES]
