@@ -96,16 +96,6 @@ class Compiled:
             self._kernels = self._program.steps[0][0]
             self._run = driver().run_quickly if self._kernels.is_quick else driver().run
 
-    @property
-    def arena_bytes(self) -> int:
-        """The memory of a call's intermediate values in bytes."""
-        return self.placement.arena_bytes
-
-    @property
-    def peak_bytes(self) -> int:
-        """The peak memory of a call in bytes: intermediate values, outputs, results of library calls."""
-        return self.placement.peak_bytes
-
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True, is_watched: bool = False) -> list[Array]:
         """Run the kernels.
 
@@ -171,7 +161,7 @@ class Compiled:
         if trouble:
             return trouble
         if watcher is not None:
-            for array in memory[len(arrays) + 1 : self._call_memory.arrays + bool(self.arena_bytes)]:
+            for array in memory[len(arrays) + 1 : self._call_memory.arrays + bool(self.placement.arena_bytes)]:
                 watcher.made(array)
         try:
             for step, dead in self._program.steps if watcher is None else self._program.one_by_one:

@@ -54,7 +54,6 @@ class Target:
         float16: whether instructions convert float16 to float32 and back.
         avx512_vnni: whether ``vpdpbusd`` adds the products of four 8-bit integers to each 32-bit lane (EVEX encoding).
         avx_vnni: whether it does so in the VEX encoding, for vectors of up to 32 bytes.
-        avx512_bf16: whether ``vdpbf16ps`` adds the products of two bfloat16 numbers to each float32 lane.
         caches: bytes of the data caches of level 1, 2 and 3 that one core can use.
         cores: how many cores a program may use.
     """
@@ -69,7 +68,6 @@ class Target:
     float16: bool
     avx512_vnni: bool
     avx_vnni: bool
-    avx512_bf16: bool
     caches: tuple[int, int, int]
     cores: int
 
@@ -110,7 +108,6 @@ def with_features(
         float16=features.get("f16c", kind == "aarch64"),
         avx512_vnni=features.get("avx512vnni", False),
         avx_vnni=features.get("avxvnni", False),
-        avx512_bf16=features.get("avx512bf16", False),
         caches=caches,
         cores=cores,
     )

@@ -201,7 +201,7 @@ def test_live_bytes_of_compiled_code_are_results_and_the_arena():
         y = f(X)
         del y
     compiled: Any = f.traced(X).program.compiled
-    arena = compiled.arena_bytes
+    arena = compiled.placement.arena_bytes
     assert p.live[-1][1] == 0 and 4 * 64 * 64 + arena <= p.peak_bytes <= 4 * 64 * 64 + arena + 64
 
 

@@ -12,6 +12,7 @@ mode, operation by operation. A product is fused with a sum only where the loops
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -263,27 +264,24 @@ def rounded(builder: Any, x: Any, dtype: DType) -> Any:
     return after_load(builder, before_store(builder, x, dtype), dtype)
 
 
-# A dot product of groups of integers in 32-bit lanes: terms of a group, the types of their factors, lanes, and features
-# of which one has to be there. Then LLVM's intrinsic, and whether it adds to a total itself.
-DOT_PRODUCTS: tuple[tuple[int, tuple[DType, DType], int, frozenset[str], str, bool], ...] = (
-    *(
-        (4, (dtypes.uint8, dtypes.int8), bits // 32, features, f"llvm.x86.avx512.vpdpbusd.{bits}", True)
-        for bits, features in (
-            (512, frozenset({"avx512vnni"})),
-            (256, frozenset({"avx512vnni", "avxvnni"})),
-            (128, frozenset({"avx512vnni", "avxvnni"})),
-        )
-    ),
-    (2, (dtypes.int16,) * 2, 16, frozenset({"avx512bw"}), "llvm.x86.avx512.pmaddw.d.512", False),
-    (2, (dtypes.int16,) * 2, 8, frozenset({"avx2"}), "llvm.x86.avx2.pmadd.wd", False),
-    (2, (dtypes.int16,) * 2, 4, frozenset({"sse2"}), "llvm.x86.sse2.pmadd.wd", False),
-)
+UNSIGNED, WORDS = (dtypes.uint8, dtypes.int8), (dtypes.int16, dtypes.int16)
+VNNI, BW = frozenset({"avx512vnni"}), frozenset({"avx512bw"})
+BOTH_VNNI = VNNI | {"avxvnni"}
+X86 = "llvm.x86"
 
-# The same of pairs that are added up in 16 bits, where they fit: `vpmaddubsw`, then `vpmaddwd` by ones.
-IN_PAIRS: tuple[tuple[int, frozenset[str], str, str], ...] = (
-    (16, frozenset({"avx512bw"}), "llvm.x86.avx512.pmaddubs.w.512", "llvm.x86.avx512.pmaddw.d.512"),
-    (8, frozenset({"avx2"}), "llvm.x86.avx2.pmadd.ub.sw", "llvm.x86.avx2.pmadd.wd"),
-    (4, frozenset({"ssse3"}), "llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.sse2.pmadd.wd"),
+# A dot product of groups of integers in 32-bit lanes: terms of a group, the types of their factors, lanes, and features
+# of which one has to be there. Then LLVM's intrinsic. `vpdpbusd` adds to a total itself. The last ones add up pairs in
+# 16 bits, where they fit, and another intrinsic multiplies these sums by ones and adds up pairs of them.
+DOT_PRODUCTS: tuple[tuple[int, tuple[DType, DType], int, frozenset[str], str, str], ...] = (
+    (4, UNSIGNED, 16, VNNI, f"{X86}.avx512.vpdpbusd.512", ""),
+    (4, UNSIGNED, 8, BOTH_VNNI, f"{X86}.avx512.vpdpbusd.256", ""),
+    (4, UNSIGNED, 4, BOTH_VNNI, f"{X86}.avx512.vpdpbusd.128", ""),
+    (2, WORDS, 16, BW, f"{X86}.avx512.pmaddw.d.512", ""),
+    (2, WORDS, 8, frozenset({"avx2"}), f"{X86}.avx2.pmadd.wd", ""),
+    (2, WORDS, 4, frozenset({"sse2"}), f"{X86}.sse2.pmadd.wd", ""),
+    (4, UNSIGNED, 16, BW, f"{X86}.avx512.pmaddubs.w.512", f"{X86}.avx512.pmaddw.d.512"),
+    (4, UNSIGNED, 8, frozenset({"avx2"}), f"{X86}.avx2.pmadd.ub.sw", f"{X86}.avx2.pmadd.wd"),
+    (4, UNSIGNED, 4, frozenset({"ssse3"}), f"{X86}.ssse3.pmadd.ub.sw.128", f"{X86}.sse2.pmadd.wd"),
 )
 
 
@@ -303,44 +301,27 @@ def dot_product(
         A function of the totals and of both factors, which are words of `size` numbers of these kinds; a factor with
         fewer lanes than the totals is repeated in them.
     """
-    if in_pairs:
-        return _by_pairs(builder, size, kinds, lanes)
-    for own, types, count, features, name, adds in DOT_PRODUCTS:
-        if (own, count) != (size, lanes) or builder.target.required.isdisjoint(features):
+    for own, types, count, features, name, of_sums in DOT_PRODUCTS:
+        if (own, count, bool(of_sums)) != (size, lanes, in_pairs) or builder.target.required.isdisjoint(features):
             continue
-        if kinds not in (types, types[::-1]):
-            continue
-        first = 0 if kinds == types else 1
-        part = ir.VectorType(ir.IntType(8 * types[0].itemsize), lanes * size)
-        whole = ir.VectorType(ir.IntType(32), lanes)
-
-        def instruction(total: Any, *words: Any) -> Any:
-            operands = [builder.bitcast(words[side], part) for side in (first, 1 - first)]  # noqa: B023
-            found = call_named(builder, name, whole, [total, *operands] if adds else operands)  # noqa: B023
-            return found if adds else builder.add(total, found)  # noqa: B023
-
-        return instruction
+        if kinds in (types, types[::-1]):
+            return partial(_dot_product, builder, types, 0 if kinds == types else 1, size, name, of_sums)
     return None
 
 
-def _by_pairs(builder: Any, size: int, kinds: tuple[DType, DType], lanes: int) -> Callable[[Any, Any, Any], Any] | None:
-    """Return `dot_product` of pairs that fit into 16 bits."""
-    first = {(dtypes.uint8, dtypes.int8): 0, (dtypes.int8, dtypes.uint8): 1}.get(kinds)
-    if size != 4 or first is None:
-        return None
-    for count, features, of_pairs, of_both in IN_PAIRS:
-        if count != lanes or builder.target.required.isdisjoint(features):
-            continue
-        bytes_, halves, words = (ir.VectorType(ir.IntType(bits), 32 * lanes // bits) for bits in (8, 16, 32))
-
-        def instruction(total: Any, *given: Any) -> Any:
-            operands = builder.bitcast(given[first], bytes_), builder.bitcast(given[1 - first], bytes_)  # noqa: B023
-            pairs = call_named(builder, of_pairs, halves, operands)  # noqa: B023
-            ones = ir.Constant(halves, [1] * halves.count)  # noqa: B023
-            return builder.add(total, call_named(builder, of_both, words, (pairs, ones)))  # noqa: B023
-
-        return instruction
-    return None
+def _dot_product(
+    builder: Any, types: tuple[DType, DType], first: int, size: int, name: str, of_sums: str, total: Any, *words: Any
+) -> Any:
+    """Add products to a total by the intrinsic `name`, and by another one of its sums in 16 bits, if there is one."""
+    part = ir.VectorType(ir.IntType(8 * types[0].itemsize), total.type.count * size)
+    operands = [builder.bitcast(words[side], part) for side in (first, 1 - first)]
+    if "vpdpbusd" in name:
+        return call_named(builder, name, total.type, [total, *operands])
+    if not of_sums:
+        return builder.add(total, call_named(builder, name, total.type, operands))
+    halves = ir.VectorType(ir.IntType(16), 2 * total.type.count)
+    sums = call_named(builder, name, halves, operands)
+    return builder.add(total, call_named(builder, of_sums, total.type, (sums, ir.Constant(halves, [1] * halves.count))))
 
 
 def combine(builder: Any, reduction: str, dtype: DType, a: Any, b: Any) -> Any:

@@ -87,8 +87,6 @@ def load(builder: Any, place: Any, kind: Any, mask: Any = None) -> Any:
     if mask is None:
         return builder.load(place, typ=kind, align=byte_size(kind.element))
     start, count = _part_in_use(kind, mask)
-    if count == kind.count and _is_taken_apart(builder, kind, mask):
-        return _load_whole_or_apart(builder, place, kind, mask)
     if count == kind.count:
         return _call(builder, "masked.load", kind, kind, [place, _alignment(kind), mask, ir.Constant(kind, None)])
     if not count:
@@ -98,28 +96,6 @@ def load(builder: Any, place: Any, kind: Any, mask: Any = None) -> Any:
     found = load(builder, first, part, shuffled(builder, mask, mask, list(range(start, start + count))))
     order = [lane - start if start <= lane < start + count else count for lane in range(kind.count)]
     return shuffled(builder, found, ir.Constant(part, None), order)
-
-
-def _is_taken_apart(builder: Any, kind: Any, mask: Any) -> bool:
-    """Return whether LLVM loads the elements of a vector under a mask one by one, with a branch for each."""
-    is_small = byte_size(kind.element) < 4 and not isinstance(mask, ir.Constant)
-    return is_small and "avx512bw" not in builder.target.required
-
-
-def _load_whole_or_apart(builder: Any, place: Any, kind: Any, mask: Any) -> Any:
-    """Load neighbouring elements under a mask, in one piece if it leaves out none: in all but a row's last part."""
-    bits = builder.bitcast(mask, ir.IntType(kind.count))
-    parts = []
-    with builder.if_else(builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1))) as branches:
-        for number, branch in enumerate(branches):
-            with branch:
-                operands = [place, _alignment(kind), mask, ir.Constant(kind, None)]
-                found = _call(builder, "masked.load", kind, kind, operands) if number else load(builder, place, kind)
-                parts.append((found, builder.block))
-    both = builder.phi(kind)
-    for found, block in parts:
-        both.add_incoming(found, block)
-    return both
 
 
 def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:

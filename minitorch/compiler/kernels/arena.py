@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 ALIGNMENT = 64  # bytes: a cache line, and the longest vector register
@@ -36,12 +36,10 @@ class Plan:
     Attributes:
         offsets: in bytes, one per buffer.
         size: bytes of the arena.
-        lower_bound: the most bytes live at one step; no plan is smaller.
     """
 
     offsets: tuple[int, ...]
     size: int
-    lower_bound: int
 
 
 def aligned(size: int, alignment: int = ALIGNMENT) -> int:
@@ -49,42 +47,21 @@ def aligned(size: int, alignment: int = ALIGNMENT) -> int:
     return -(-size // alignment) * alignment
 
 
-# Orders of placement; the first that reaches the lower bound wins, else the smallest arena. Large buffers
-# first is "greedy by size" of Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020).
-ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
-    lambda buffer: (-buffer.size, buffer.first),
-    lambda buffer: (buffer.first, -buffer.size),
-    lambda buffer: (buffer.first - buffer.last, -buffer.size),
-)
-
-
 def plan(buffers: Sequence[Lifetime]) -> Plan:
     """Return offsets in one arena such that no two buffers overlap while both are live.
 
-    A buffer takes the memory of one of its `in_place` buffers if it can, else the smallest gap (best fit).
+    Large buffers are placed first ("greedy by size" of Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
+    Net Inference", 2020). Each takes the memory of one of its `in_place` buffers if it can, else the smallest gap (best
+    fit).
 
     Example:
         >>> chain = plan([Lifetime(100, 0, 1), Lifetime(100, 1, 2, in_place=(0,)), Lifetime(100, 2, 3)])
         >>> chain.offsets, chain.size
         ((0, 0, 128), 256)
     """
-    bound = lower_bound(buffers)
-    best: Plan | None = None
-    for order in ORDERS:
-        offsets = _place(buffers, [i for _, i in sorted((order(buffer), i) for i, buffer in enumerate(buffers))])
-        size = max((offset + aligned(buffer.size) for offset, buffer in zip(offsets, buffers, strict=True)), default=0)
-        if best is None or size < best.size:
-            best = Plan(tuple(offsets), size, bound)
-        if best.size == bound:
-            break
-    assert best is not None
-    return best
-
-
-def _place(buffers: Sequence[Lifetime], order: Sequence[int]) -> list[int]:
     offsets = [0] * len(buffers)
     placed: list[tuple[int, int]] = []  # offset and number, in order
-    for i in order:
+    for i in sorted(range(len(buffers)), key=lambda i: (-buffers[i].size, buffers[i].first)):
         buffer, size = buffers[i], aligned(buffers[i].size)
         if not size:
             continue
@@ -93,7 +70,8 @@ def _place(buffers: Sequence[Lifetime], order: Sequence[int]) -> list[int]:
         ]
         offsets[i] = offset = _offset(buffers, i, size, live)
         insort(placed, (offset, i))
-    return offsets
+    ends = (offset + aligned(buffer.size) for offset, buffer in zip(offsets, buffers, strict=True))
+    return Plan(tuple(offsets), max(ends, default=0))
 
 
 def _offset(buffers: Sequence[Lifetime], i: int, size: int, live: Sequence[tuple[int, int]]) -> int:

@@ -29,7 +29,6 @@ class Placement:
         overwritten: the input whose memory an output is written into, both by position.
         arena_bytes: the size of the arena.
         peak_bytes: the most that a call takes: the arena, the outputs, and the results of library calls.
-        lower_bound: the most bytes of intermediate values and outputs that are live at one step.
         live: of each value that takes new memory, the numbers of the kernels that write it and that read it last; for
             an output the second is the number of all kernels.
     """
@@ -38,7 +37,6 @@ class Placement:
     overwritten: Mapping[int, int]
     arena_bytes: int
     peak_bytes: int
-    lower_bound: int
     live: Mapping[Node, tuple[int, int]]
 
     @property
@@ -66,14 +64,12 @@ def place(
     outputs = [node for node in computed if lives.by_loops(node) and node in lives.kept]
     inside = [node for node in computed if lives.by_loops(node) and node not in lives.kept]
     arena = plan(lives.lifetimes(inside))
-    lifetimes = lives.lifetimes(computed)
     return Placement(
         dict(zip(inside, arena.offsets, strict=True)),
         overwritten,
         arena.size,
         arena.size + sum(aligned(node.spec.nbytes) for node in outputs) + lower_bound(lives.lifetimes(returned)),
-        lower_bound(lifetimes),
-        {node: (life.first, life.last) for node, life in zip(computed, lifetimes, strict=True)},
+        {node: (life.first, life.last) for node, life in zip(computed, lives.lifetimes(computed), strict=True)},
     )
 
 

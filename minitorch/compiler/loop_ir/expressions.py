@@ -122,13 +122,13 @@ class Expression:
         return ()
 
     def substitute(self, places: Places) -> Expression:
-        """Return the expression at other places."""
-        return self
+        """Return the expression at other places: other expressions for loop variables."""
+        return rewritten(self, moved(places), {})
 
     @cached_property
     def variables(self) -> frozenset[Variable]:
         """The loop variables that the number varies with."""
-        return frozenset[Variable]().union(*map(VARIABLES, self.parts()), *map(VARIABLES, _indices(self)))
+        return frozenset[Variable]().union(*map(VARIABLES, self.parts()), *map(VARIABLES, indices_of(self)))
 
     @cached_property
     def values(self) -> tuple[Expression, ...]:
@@ -195,21 +195,12 @@ class Load(Expression):
         """The buffer, and those that the index is read from."""
         return arrays_of(self, self.buffer)
 
-    def substitute(self, places: Places) -> Expression:
-        """Return the element at another place."""
-        index, inside = self.index.substitute(places), self.inside.substitute(places)
-        return self if index is self.index and inside is self.inside else replace(self, index=index, inside=inside)
-
 
 @dataclass(frozen=True, eq=False)
 class Position(Expression):
     """An index as a number."""
 
     index: Index
-
-    def substitute(self, places: Places) -> Expression:
-        """Return the index at another place."""
-        return Position(self.dtype, self.index.substitute(places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,10 +217,6 @@ class Apply(Expression):
         """Return the arguments."""
         return self.arguments
 
-    def substitute(self, places: Places) -> Expression:
-        """Return the same operation on the arguments at other places."""
-        return Apply(self.dtype, self.primitive, tuple(part.substitute(places) for part in self.arguments))
-
 
 @dataclass(frozen=True, eq=False)
 class Choose(Expression):
@@ -245,10 +232,6 @@ class Choose(Expression):
     def parts(self) -> tuple[Expression, ...]:
         """Return both alternatives."""
         return (self.here, self.elsewhere)
-
-    def substitute(self, places: Places) -> Expression:
-        """Return the choice at another place."""
-        return chosen(self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places))
 
 
 def literal(dtype: DType, value: Any) -> Number:
@@ -279,10 +262,6 @@ class Sum(Expression):
         """Return the summand."""
         return (self.value,)
 
-    def substitute(self, places: Places) -> Expression:
-        """Return the sum of the summand at another place."""
-        return Sum(self.dtype, self.variable, self.value.substitute(places))
-
     @cached_property
     def variables(self) -> frozenset[Variable]:
         """Those that the summand varies with, but for the sum's own."""
@@ -302,10 +281,6 @@ class Scratch(Expression):
 
     slot: int
     index: Index
-
-    def substitute(self, places: Places) -> Expression:
-        """Return the element at another place."""
-        return Scratch(self.dtype, self.slot, self.index.substitute(places))
 
 
 def rewritten(
@@ -331,19 +306,23 @@ def rewritten(
         elif isinstance(expression, Sum):
             found = Sum(expression.dtype, expression.variable, *parts)
         if expression.values:
-            found = _at_values(found, lambda value: rewritten(value, change, known, concerns))
+
+            def of_value(index: Index) -> Index:
+                return index.with_values(lambda value: rewritten(value, change, known, concerns))
+
+            found = _at(found, of_value, lambda all_: Inside(tuple((a, of_value(at), b) for a, at, b in all_.bounds)))
         found = known[expression] = change(found)
     return found
 
 
-def _at_values(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """Return the expression with a change made to the values that are indices in it."""
+def _at(expression: Expression, index: Callable[[Index], Index], inside: Callable[[Inside], Inside]) -> Expression:
+    """Return the expression with changes made to the index and to the conditions that it has."""
     fields: dict[str, Any] = {}
-    if (index := getattr(expression, "index", None)) is not None:
-        fields["index"] = index.with_values(change)
-    if (inside := getattr(expression, "inside", ALWAYS)) != ALWAYS:
-        fields["inside"] = Inside(tuple((low, at.with_values(change), high) for low, at, high in inside.bounds))
-    return replace(expression, **fields)
+    if (old := getattr(expression, "index", None)) is not None and (new := index(old)) is not old:
+        fields["index"] = new
+    if (bounds := getattr(expression, "inside", ALWAYS)) is not ALWAYS and (held := inside(bounds)) is not bounds:
+        fields["inside"] = held
+    return replace(expression, **fields) if fields else expression
 
 
 def moved(places: Places) -> Callable[[Expression], Expression]:
@@ -352,14 +331,14 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
     def change(expression: Expression) -> Expression:
         if isinstance(expression, Choose):
             return chosen(expression.inside.substitute(places), expression.here, expression.elsewhere)
-        return expression if isinstance(expression, (Apply, Sum)) else expression.substitute(places)
+        return _at(expression, lambda index: index.substitute(places), lambda inside: inside.substitute(places))
 
     return change
 
 
 def atoms(expression: Expression) -> Iterator[Atom]:
     """Yield the atoms of all indices of an expression, nested ones included."""
-    indices = _indices(expression)
+    indices = indices_of(expression)
     while indices:
         for atom, _ in indices.pop().terms:
             yield atom
@@ -367,7 +346,7 @@ def atoms(expression: Expression) -> Iterator[Atom]:
                 indices.append(atom.index)
 
 
-def _indices(expression: Expression) -> list[Index]:
+def indices_of(expression: Expression) -> list[Index]:
     """Return the indices of an expression and of its conditions, without those in its parts."""
     index, inside = getattr(expression, "index", None), getattr(expression, "inside", ALWAYS)
     own = [] if index is None else [index]
@@ -376,6 +355,6 @@ def _indices(expression: Expression) -> list[Index]:
 
 def looked_up(expression: Expression) -> list[Looked]:
     """Return the data-dependent indices (gathers) of an expression, without its parts."""
-    if not any(index.is_data for index in _indices(expression)):
+    if not any(index.is_data for index in indices_of(expression)):
         return []
     return [atom for atom in atoms(expression) if isinstance(atom, Looked)]

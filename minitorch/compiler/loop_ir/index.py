@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import gcd, prod
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 Shape = tuple[int, ...]
 
@@ -45,14 +45,21 @@ class Division:
     index: Index
     divisor: int
 
+    sign: ClassVar[str]
+
     @property
     def variables(self) -> frozenset[Variable]:
         """The variables in it."""
         return self.index.variables
 
+    def __str__(self) -> str:
+        return f"({self.index}) {self.sign} {self.divisor}"
+
 
 class Quotient(Division):
     """``index // divisor``."""
+
+    sign = "//"
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
@@ -60,20 +67,24 @@ class Quotient(Division):
         low, high = self.index.bounds
         return low // self.divisor, high // self.divisor
 
-    def __str__(self) -> str:
-        return f"({self.index}) // {self.divisor}"
+    def of(self, index: Index) -> Index:
+        """Return the quotient of another index."""
+        return index // self.divisor
 
 
 class Remainder(Division):
     """``index % divisor``."""
+
+    sign = "%"
 
     @property
     def bounds(self) -> tuple[int, int]:
         """The smallest and the largest value."""
         return 0, self.divisor - 1
 
-    def __str__(self) -> str:
-        return f"({self.index}) % {self.divisor}"
+    def of(self, index: Index) -> Index:
+        """Return the remainder of another index."""
+        return index % self.divisor
 
 
 @dataclass(frozen=True)
@@ -229,7 +240,7 @@ class Index:
         """Return the expression with others in place of variables, simplified."""
         if self.variables.isdisjoint(places):
             return self
-        return _sum(((_substituted(atom, places), factor) for atom, factor in self.terms), self.constant)
+        return self._rebuilt(places, lambda value: value.substitute(places))
 
     @cached_property
     def is_data(self) -> bool:
@@ -241,18 +252,21 @@ class Index:
 
     def with_values(self, change: Callable[[Any], Any]) -> Index:
         """Return the expression with a change made to every value that is an index in it."""
-        if not self.is_data:
+        return self._rebuilt({}, change)
+
+    def _rebuilt(self, places: Mapping[Variable, Index], change: Callable[[Any], Any]) -> Index:
+        """Return the expression with others in place of variables and of values that are indices, simplified."""
+        if self.variables.isdisjoint(places) and not self.is_data:
             return self
 
-        def changed(atom: Atom) -> Index:
+        def rebuilt(atom: Atom) -> Index:
+            if isinstance(atom, Variable):
+                return places.get(atom, _atom(atom))
             if isinstance(atom, Looked):
                 return looked(change(atom.value), atom.extent)
-            if isinstance(atom, Variable):
-                return _atom(atom)
-            place = atom.index.with_values(change)
-            return place // atom.divisor if isinstance(atom, Quotient) else place % atom.divisor
+            return atom.of(atom.index._rebuilt(places, change))
 
-        return _sum(((changed(atom), factor) for atom, factor in self.terms), self.constant)
+        return _sum(((rebuilt(atom), factor) for atom, factor in self.terms), self.constant)
 
     def __str__(self) -> str:
         parts = [str(atom) if factor == 1 else f"{factor}*{_bracketed(atom)}" for atom, factor in self.terms]
@@ -335,16 +349,6 @@ def place_in(variables: Sequence[Variable]) -> Index:
 def looked(value: Any, extent: int) -> Index:
     """Return an index read from memory or computed from data."""
     return _atom(Looked(value, extent))
-
-
-def _substituted(atom: Atom, places: Mapping[Variable, Index]) -> Index:
-    if isinstance(atom, Variable):
-        return places.get(atom, _atom(atom))
-    if isinstance(atom, Quotient):
-        return atom.index.substitute(places) // atom.divisor
-    if isinstance(atom, Remainder):
-        return atom.index.substitute(places) % atom.divisor
-    return looked(atom.value.substitute(places), atom.extent)
 
 
 def strides(shape: Shape) -> Shape:

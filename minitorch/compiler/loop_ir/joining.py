@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .expressions import ALWAYS, Expression, Load, Position, moved, rewritten
+from .expressions import Expression, indices_of, moved, rewritten
 from .index import NOWHERE, Division, Index, Variable, variable
 from .loops import Write
 
@@ -35,9 +35,7 @@ def _indices(code: Joinable) -> Iterator[Index]:
     yield from (store.index for store in stores)
     for expression in (*(store.value for store in stores), *expressions):
         for part in expression.all_parts:
-            if isinstance(part, (Load, Position)):
-                yield part.index
-            yield from (index for _, index, _ in getattr(part, "inside", ALWAYS).bounds)
+            yield from indices_of(part)
 
 
 def _steps_on(index: Index, outer: Variable, inner: Variable) -> bool:

@@ -95,6 +95,8 @@ class Lowering:
             from .quantising import quantised
 
             return quantised(value)
+        if movement := _MOVEMENTS.get(node.primitive.name):
+            return self.element(node.inputs[0], movement(node, at), inside)
         return _RULES[node.primitive.name](self, node, at, inside)
 
 
@@ -113,44 +115,49 @@ def _iota(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     return Position(node.dtype, at[0])
 
 
-def _reshape(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
-    (x,) = node.inputs
-    return lowering.element(x, reshaped(at, node.shape, x.shape), inside)
+def _expanded(node: Node, at: At) -> At:
+    own = zip(at[node.spec.ndim - node.inputs[0].spec.ndim :], node.inputs[0].shape, strict=True)
+    return tuple(NOWHERE if length == 1 else index for index, length in own)
 
 
-def _barrier(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
-    return lowering.element(node.inputs[0], at, inside)
-
-
-def _permute(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+def _permuted(node: Node, at: At) -> At:
     place = dict(zip(node.params["dims"], at, strict=True))
-    return lowering.element(node.inputs[0], tuple(place[dim] for dim in range(len(at))), inside)
+    return tuple(place[dim] for dim in range(len(at)))
 
 
-def _expand(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
-    (x,) = node.inputs
-    own = at[len(at) - x.spec.ndim :]
-    return lowering.element(
-        x, tuple(NOWHERE if length == 1 else index for index, length in zip(own, x.shape, strict=True)), inside
-    )
-
-
-def _diagonal(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+def _on_diagonal(node: Node, at: At) -> At:
     *batch, place = at
     offset = node.params["offset"]
-    return lowering.element(node.inputs[0], (*batch, place + max(0, -offset), place + max(0, offset)), inside)
+    return (*batch, place + max(0, -offset), place + max(0, offset))
 
 
-def _slice(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+def _sliced(node: Node, at: At) -> At:
     bounds = zip(at, node.params["start"], node.params["step"], strict=True)
-    return lowering.element(node.inputs[0], tuple(index * step + start for index, start, step in bounds), inside)
+    return tuple(index * step + start for index, start, step in bounds)
 
 
-def _flip(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
-    dims = node.params["dims"]
-    lengths = zip(at, node.shape, strict=True)
-    turned = tuple(index * -1 + (n - 1) if dim in dims else index for dim, (index, n) in enumerate(lengths))
-    return lowering.element(node.inputs[0], turned, inside)
+def _flipped(node: Node, at: At) -> At:
+    lengths = enumerate(zip(at, node.shape, strict=True))
+    return tuple(index * -1 + (n - 1) if dim in node.params["dims"] else index for dim, (index, n) in lengths)
+
+
+def _unfolded(node: Node, at: At) -> At:
+    dim = node.params["dim"]
+    place = at[dim] * node.params["step"] + at[-1] * node.params["dilation"]
+    return (*at[:dim], place, *at[dim + 1 : -1])
+
+
+# Where the element of a movement's result is in its input.
+_MOVEMENTS: dict[str, Callable[[Node, At], At]] = {
+    "reshape": lambda node, at: reshaped(at, node.shape, node.inputs[0].shape),
+    "barrier": lambda node, at: at,
+    "permute": _permuted,
+    "expand": _expanded,
+    "slice": _sliced,
+    "diagonal": _on_diagonal,
+    "flip": _flipped,
+    "unfold": _unfolded,
+}
 
 
 def _pad(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
@@ -183,12 +190,6 @@ def _concatenate(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expr
     for here, part in reversed(parts[:-1]):
         result = part if here == ALWAYS else chosen(here, part, result)
     return result
-
-
-def _unfold(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
-    dim = node.params["dim"]
-    place = at[dim] * node.params["step"] + at[-1] * node.params["dilation"]
-    return lowering.element(node.inputs[0], (*at[:dim], place, *at[dim + 1 : -1]), inside)
 
 
 def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
@@ -286,16 +287,8 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
     "constant": _constant,
     "dot": Lowering.sum,
     "iota": _iota,
-    "reshape": _reshape,
-    "barrier": _barrier,
-    "permute": _permute,
-    "expand": _expand,
-    "slice": _slice,
-    "diagonal": _diagonal,
-    "flip": _flip,
     "pad": _pad,
     "concatenate": _concatenate,
-    "unfold": _unfold,
     "gather": _gather,
     "check": _check,
     "random_bits": _random_bits,
@@ -319,4 +312,4 @@ def can_lower(node: Node) -> bool:
         return all(each is not bool_ and computed_in(each) is each for each in (dtype, node.dtype))
     if name == "pow":
         return dtype.is_floating_point
-    return bool(node.primitive.element) or name in _RULES or name in _SPELLED
+    return bool(node.primitive.element) or name in {*_MOVEMENTS, *_RULES, *_SPELLED}

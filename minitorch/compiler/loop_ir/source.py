@@ -19,7 +19,7 @@ import numpy as np
 from ...dtypes import DType
 from ...ir import PRIMITIVES
 from .expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position
-from .index import Index, Looked, Quotient, Remainder, Variable
+from .index import Division, Index, Looked, Variable
 from .loops import Buffer, LoopKernel
 from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store, procedure
 
@@ -196,10 +196,8 @@ class _Printer:
         """Return an index as Python."""
         parts = []
         for atom, factor in index.terms:
-            if isinstance(atom, Quotient):
-                text = f"{self._bracketed(atom.index)} // {atom.divisor}"
-            elif isinstance(atom, Remainder):
-                text = f"{self._bracketed(atom.index)} % {atom.divisor}"
+            if isinstance(atom, Division):
+                text = f"{self._bracketed(atom.index)} {atom.sign} {atom.divisor}"
             elif isinstance(atom, Looked):
                 text = f"at({self.text(atom.value)}, {atom.extent})"
             else:

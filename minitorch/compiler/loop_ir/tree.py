@@ -8,7 +8,7 @@ Halide's and TVM's statements and of Exo's procedures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -86,10 +86,6 @@ class Read(Expression):
     def reads(self) -> frozenset[Any]:
         """The array, and those that the index is read from."""
         return arrays_of(self, self.local)
-
-    def substitute(self, places: Places) -> Expression:
-        """Return the element at another place."""
-        return Read(self.dtype, self.local, self.index.substitute(places))
 
 
 @dataclass(frozen=True)
@@ -227,37 +223,29 @@ def with_body(each: For | If, body: Block) -> For | If:
     return For(each.variable, body, each.kind) if isinstance(each, For) else If(each.inside, body)
 
 
+def _all(block: Block, fact: str, own: Callable[[Statement], Iterable[Any]]) -> set[Any]:
+    """Return a fact about the statements of a block: of loops and guards as it is known, of others found now."""
+    return set().union(*(getattr(each, fact) if isinstance(each, (For, If)) else own(each) for each in block))
+
+
 def loop_names(block: Block) -> set[str]:
     """Return the names of all loops of a block."""
-    return set().union(*(each.names for each in block if isinstance(each, (For, If))))
+    return _all(block, "names", lambda each: ())
 
 
 def allocated(block: Block) -> set[Local]:
     """Return the arrays that are allocated in a block."""
-    own = {each.local for each in block if isinstance(each, Allocate)}
-    return own.union(*(each.locals for each in block if isinstance(each, (For, If))))
+    return _all(block, "locals", lambda each: (each.local,) if isinstance(each, Allocate) else ())
 
 
 def arrays_written(block: Block) -> set[int | Local]:
     """Return the arrays that a block stores to."""
-    found: set[int | Local] = set()
-    for each in block:
-        if isinstance(each, (Store, Accumulate)):
-            found.add(each.array)
-        elif isinstance(each, (For, If)):
-            found |= each.written
-    return found
+    return _all(block, "written", lambda each: (each.array,) if isinstance(each, (Store, Accumulate)) else ())
 
 
 def arrays_read(block: Block) -> set[int | Local]:
     """Return the arrays that the values of a block's statements read."""
-    found: set[int | Local] = set()
-    for each in block:
-        if isinstance(each, (Store, Accumulate)):
-            found |= each.value.reads
-        elif isinstance(each, (For, If)):
-            found |= each.read
-    return found
+    return _all(block, "read", lambda each: each.value.reads if isinstance(each, (Store, Accumulate)) else ())
 
 
 def sole_guard(block: Block) -> If | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .expressions import Choose, Expression, Load, Position
+from .expressions import Expression, indices_of
 from .index import Index, Looked, Variable
 from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store, loaded
 
@@ -106,13 +106,10 @@ def _of_array(array: int | Local, index: Index, scope: _Scope, own: frozenset[Lo
 
 def _of_value(value: Expression, scope: _Scope, own: frozenset[Local]) -> Iterator[str]:
     for part in value.all_parts:
-        if isinstance(part, (Load, Read, Position)):
-            yield from _of_index(part.index, scope, own)
+        for index in indices_of(part):
+            yield from _of_index(index, scope, own)
         if isinstance(part, Read):
             yield from _of_array(part.local, part.index, scope, own)
-        if isinstance(part, (Load, Choose)):
-            for _, index, _ in part.inside.bounds:
-                yield from _of_index(index, scope, own)
 
 
 def _of_index(index: Index, scope: _Scope, own: frozenset[Local]) -> Iterator[str]:

@@ -79,7 +79,6 @@ class DiskCache:
         self.folder, self.limit = folder, limit
         self._lock = threading.Lock()
         self._usable: bool | None = None  # not known yet
-        self._bytes: int | None = None  # on disk, as far as this process knows
 
     def get(self, key: bytes) -> bytes | None:
         """Return the code under that key, or None unless it is exactly as it was written."""
@@ -101,16 +100,13 @@ class DiskCache:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
             return
-        if self._bytes is not None or key[0] < LOOKS:
-            self._make_room(_on_disk(HEADER.size + len(code)))
+        if key[0] < LOOKS:
+            self._make_room()
 
     def clear(self) -> int:
         """Remove all entries; returns their number."""
         files = [file.path for file in self._files()] if self._ready(create=False) else []
-        removed = sum(self._remove(path) for path in files)
-        with self._lock:
-            self._bytes = None
-        return removed
+        return sum(self._remove(path) for path in files)
 
     def sizes(self) -> list[int]:
         """Return the bytes of each entry."""
@@ -175,32 +171,22 @@ class DiskCache:
             os.utime(path)  # "used now", for `_make_room`
         return code
 
-    def _make_room(self, added: int) -> None:
+    def _make_room(self) -> None:
         """Keep to the limit by LRU eviction, down to three quarters of it."""
-        with self._lock:
-            if self._bytes is not None and self._bytes + added <= self.limit:
-                self._bytes += added
-                return
-            found: list[tuple[float, int, str]] = []
-            for file in self._files():
-                with contextlib.suppress(OSError):
-                    status = file.stat(follow_symlinks=False)
-                    if file.name.endswith(".o"):
-                        found.append((status.st_mtime, _on_disk(status.st_size), file.path))
-                    elif status.st_mtime < time.time() - STALE:
-                        self._remove(file.path)
-            total = sum(size for _, size, _ in found)
-            if total > self.limit:
-                for _, size, path in sorted(found):
-                    if total <= self.limit * 3 // 4:
-                        break
-                    self._remove(path)
-                    total -= size
-            self._bytes = total
-
-
-def _on_disk(size: int) -> int:
-    return -(-size // 4096) * 4096
+        found: list[tuple[float, int, str]] = []
+        for file in self._files():
+            with contextlib.suppress(OSError):
+                status = file.stat(follow_symlinks=False)
+                if file.name.endswith(".o"):
+                    found.append((status.st_mtime, -(-status.st_size // 4096) * 4096, file.path))
+                elif status.st_mtime < time.time() - STALE:
+                    self._remove(file.path)
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found) if total > self.limit else ():
+            if total <= self.limit * 3 // 4:
+                break
+            self._remove(path)
+            total -= size
 
 
 def _not_private(status: os.stat_result) -> str:

@@ -37,32 +37,26 @@ class Held:
 HELD: WeakValueDictionary[Hashable, Held] = WeakValueDictionary()  # filled arrays, by the key of their filling
 
 
-class Filled:
-    """The arrays of a kernel that are filled once.
+def filled(kernel: Kernel, buffers: Sequence[int]) -> list[Held]:
+    """Return the arrays of a kernel that are filled once; they live as long as the result.
 
     Args:
         kernel: made of loops.
         buffers: the addresses of its buffers; only those of constants are read.
-
-    Attributes:
-        addresses: of the arrays, in the order in which the kernel expects them.
     """
-
-    def __init__(self, kernel: Kernel, buffers: Sequence[int]) -> None:
-        count = sum(len(each.arrays) for each in kernel.fillings)
-        self.addresses: list[int] = []
-        self._held: list[Held] = []
-        for number, filling in enumerate(kernel.fillings if kernel.units else ()):
-            key = filling.key
-            held = HELD.get(key)
-            if held is None:
-                held = Held(filling)
-                (library,) = cache.libraries([kernel.filling], "kernel")
-                trouble = (ctypes.c_int64 * 2)()
-                notes = ctypes.addressof(trouble), ctypes.addressof(trouble) + 8
-                arrays = [*self.addresses, *held.addresses]
-                places = [*buffers, *arrays, *[0] * (count - len(arrays)), *notes]
-                library.function("kernel")((ctypes.c_int64 * len(places))(*places), number, number + 1)
-                HELD[key] = held
-            self.addresses += held.addresses
-            self._held.append(held)
+    count = sum(len(each.arrays) for each in kernel.fillings)
+    found: list[Held] = []
+    for number, filling in enumerate(kernel.fillings if kernel.units else ()):
+        key = filling.key
+        held = HELD.get(key)
+        if held is None:
+            held = Held(filling)
+            (library,) = cache.libraries([kernel.filling], "kernel")
+            trouble = (ctypes.c_int64 * 2)()
+            arrays = [there for each in (*found, held) for there in each.addresses]
+            notes = ctypes.addressof(trouble), ctypes.addressof(trouble) + 8
+            places = [*buffers, *arrays, *[0] * (count - len(arrays)), *notes]
+            library.function("kernel")((ctypes.c_int64 * len(places))(*places), number, number + 1)
+            HELD[key] = held
+        found.append(held)
+    return found

@@ -7,7 +7,7 @@ A kernel runs as machine code or, a hundred thousand times slower, as loops in P
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..kernels.ledger import Ledger
 from ..kernels.steps import Call
 from ..loop_ir.source import compiled
 from . import cache, threads
-from .filling import Filled
+from .filling import filled
 from .memory_pool import Guards, address, pool
 from .program_steps import GRAIN, out_of_range
 
@@ -64,8 +64,9 @@ class _Native:
         self.notes = (ctypes.c_int64 * 2)()  # whether an index was out of range; the number of units done
         moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
         where = [address(known[node]) + offset for node, offset in moved]
-        self.filled = Filled(kernel, where)
-        where += [*self.filled.addresses, ctypes.addressof(self.notes), ctypes.addressof(self.notes) + 8]
+        self.filled = filled(kernel, where)
+        where += [there for each in self.filled for there in each.addresses]
+        where += [ctypes.addressof(self.notes), ctypes.addressof(self.notes) + 8]
         self.table = (ctypes.c_int64 * len(where))(*where)
 
     def check(self) -> None:
@@ -180,27 +181,18 @@ def replayed(
         yield node, operands, values[node]
 
 
-def places(graph: Graph) -> dict[Node, int]:
-    """Return the place of each node in its program."""
-    return {node: place for place, node in enumerate(graph.nodes)}
-
-
-def without(known: Mapping[Node, Array], nodes: Container[Node]) -> Known:
-    """Return the values of the other nodes."""
-    return {node: array for node, array in known.items() if node not in nodes}
-
-
 def run_watched(ledger: Ledger, arrays: Sequence[Array], run: Runner, watcher: Watcher) -> list[Array]:
     """Run a graph kernel by kernel, and node by node in kernels whose results the watcher suspects.
 
     Args:
         watcher: told about every value of these kernels.
     """
-    order = places(ledger.graph)
+    order = {node: place for place, node in enumerate(ledger.graph.nodes)}
 
     def look(kernel: Kernel, known: Known) -> None:
         if any(watcher.suspects(known[node]) for node in kernel.writes):
-            for node, operands, value in replayed(kernel.writes, without(known, kernel.writes), order):
+            others = {node: array for node, array in known.items() if node not in kernel.writes}
+            for node, operands, value in replayed(kernel.writes, others, order):
                 watcher.computed(node.primitive, operands, value, node.source)
 
     return run_alone(ledger, arrays, run, look)

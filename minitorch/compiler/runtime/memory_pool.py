@@ -107,43 +107,28 @@ class Pool:
     @property
     def held(self) -> int:
         """Bytes that are kept and not in use."""
-        self._drop(self.limit)
-        return self._size()
+        return sum(size * len(blocks) for size, blocks in list(self._free.items()))
 
     def take(self, size: int) -> Block:
-        """Take a block of at least `size` bytes, for the caller alone until it is given back."""
+        """Take a block of at least `size` bytes, for the caller alone; beyond the limit, others go to the system."""
         size = _round(max(size, 1))
         blocks = self._blocks(size)
         self._free.move_to_end(size)
-        self._drop(self.limit)
+        excess = self.held - self.limit
+        for other, unused in list(self._free.items()) if excess > 0 else ():
+            with contextlib.suppress(IndexError):  # another thread has taken the last one
+                while excess > 0:
+                    unused.popleft()
+                    excess -= other
         try:
             return blocks.pop()
         except IndexError:
             return Block(size)
 
-    def give(self, block: Block) -> None:
-        """Return a block."""
-        self._blocks(block.size).append(block)
-
     def _blocks(self, size: int) -> deque[Block]:
-        """Return the free blocks of a size. Beyond the limit, the oldest is returned to the system."""
+        """Return the free blocks of a size; beyond the limit, the oldest of them goes to the system."""
         found = self._free.get(size)
         return self._free.setdefault(size, deque(maxlen=self.limit // size)) if found is None else found
-
-    def _size(self) -> int:
-        return sum(size * len(blocks) for size, blocks in list(self._free.items()))
-
-    def _drop(self, limit: int) -> None:
-        excess = self._size() - limit
-        for size, blocks in list(self._free.items()) if excess > 0 else ():
-            with contextlib.suppress(IndexError):  # another thread has taken the last one
-                while excess > 0:
-                    blocks.popleft()
-                    excess -= size
-
-    def trim(self) -> None:
-        """Return all unused memory to the system."""
-        self._drop(0)
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
         """Return an array with undefined contents, as `np.empty`; its memory returns when its last view is freed.

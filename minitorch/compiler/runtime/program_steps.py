@@ -215,10 +215,11 @@ class NativeProgram:
                 moved = zip(map(call_memory.where, kernel.buffers), kernel.compiled[1], strict=True)
                 where = [(place, offset + by) for (place, offset), by in moved]
                 if kernel.fillings:
-                    from .filling import Filled
+                    from .filling import filled
 
-                    self.filled.append(Filled(kernel, [0 if place else offset for place, offset in where]))
-                    where += [(0, there) for there in self.filled[-1].addresses]
+                    held = filled(kernel, [0 if place else offset for place, offset in where])
+                    where += [(0, there) for each in held for there in each.addresses]
+                    self.filled += held
                 words += [entries[id(kernel)], kernel.units, len(where), *chain.from_iterable(where)]
         self._words = (ctypes.c_int64 * len(words))(*words)
         self.address = ctypes.addressof(self._words)

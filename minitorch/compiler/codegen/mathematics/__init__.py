@@ -3,7 +3,7 @@
 `FUNCTIONS` maps the name of a primitive to a function that emits it. Those that LLVM has an instruction for call it;
 the others are polynomials in branch-free arithmetic, so that they run in every lane of a vector register. They are
 within `Primitive.ulp`, at most 3 units in the last place, of the exact result, over all numbers, with the NaN,
-infinities, signed zeros and gradual underflow of C and NumPy. For sin and cos of float64 beyond 2**46, whose remainder
+infinities, signed zeros and gradual underflow of C and NumPy. For sin and cos of numbers beyond 2**46, whose remainder
 by pi takes more than a double (see `trigonometry`), the C library is called.
 
 float16 and bfloat16 are computed in float32 by the emitter of the loop; nothing here knows loops or kernels.
@@ -20,7 +20,7 @@ from llvmlite import ir
 from ....packages import load
 from .values import Value, call_intrinsic, splat
 
-# Beyond this, the remainder by pi of a float64 takes more than a double.
+# Beyond this, the remainder by pi takes more than a double.
 LIMIT = 2.0**46
 Emit = Callable[..., Any]  # (builder, *operands) -> value, all of llvmlite, operands and value of one type
 
@@ -37,13 +37,11 @@ def _formula(place: str) -> Emit:
 
 
 def _with_library(name: str) -> Emit:
-    """Complete a formula for double that does not hold for all numbers: call the C library if a lane has others."""
+    """Complete a formula that does not hold for all numbers: call the C library if a lane has others."""
     formula = _formula(FORMULAS[name])
 
     def emit(builder: Any, x: Any) -> Any:
         near = formula(builder, x)
-        if "double" not in str(x.type):
-            return near
         size = call_intrinsic(builder, "fabs", x)
         far = builder.fcmp_ordered(">", size, splat(x.type, LIMIT))
         is_any = far

@@ -1,10 +1,8 @@
 """sin, cos and atan2.
 
 sin and cos find the quarter turn n nearest to ``x / (pi/2)`` and the angle r from it, then one of two polynomials.
-For float32 the reduction is exact for every number. It multiplies by 2/pi in float64; for large `x` by 2/pi without its
-leading bits, which make whole turns only (Payne & Hanek 1983): five windows on the bits of 2/pi are enough. For float64
-it subtracts multiples of pi/2 in three parts, exact up to 2**46; beyond, where neighbouring numbers lie 1/64 apart and
-more, the result is NaN.
+The reduction, in float64 for both types, subtracts multiples of pi/2 in three parts (Cody & Waite 1980), exact up to
+2**46; beyond, where neighbouring numbers of float64 lie 1/64 apart and more, the result is NaN.
 
 atan2 divides the smaller by the larger side, turns angles above 22.5 degrees back by 45, and adds a multiple of pi/4.
 The coefficients are minimax fits (Remez) in the square of the angle or of the tangent, of ``(sin(r)/r - 1) / r**2``,
@@ -16,16 +14,8 @@ from __future__ import annotations
 import math
 
 from . import LIMIT
-from .values import FLOAT64, Value, copysign, fma, polynomial, two_product, where
+from .values import FLOAT64, Value, copysign, fma, polynomial, where
 
-# Where a window starts, and 2/pi there in two parts, less a multiple that makes whole turns.
-_WINDOWS = (
-    (0.0, 0.6366197723675814, -3.935735335036497e-17),
-    (2.0**47, -3.3922091508486964e-08, -5.434184107743751e-25),
-    (2.0**69, 1.4504564269239186e-14, -5.321602079519459e-31),
-    (2.0**91, -8.144891411629536e-22, 2.5184173833409495e-39),
-    (2.0**113, -5.811337864506167e-28, 2.620403181749314e-44),
-)
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _MAGIC = 1.5 * 2.0**52  # a sum with it rounds to an integer, which then lies in its lowest bits
 
@@ -72,37 +62,21 @@ _ARCTANGENT = {
 }
 
 
-def _reduce_float32(x: Value) -> tuple[Value, Value]:
-    wide = x.resize("fpext", FLOAT64.type)
-    size = abs(wide)
-    (_, first, second), *windows = _WINDOWS
-    high, low = wide.constant(first), wide.constant(second)
-    for start, first, second in windows:
-        beyond = size >= start
-        high, low = where(beyond, first, high), where(beyond, second, low)
-    turns, error = two_product(wide, high)
-    shifted = turns + _MAGIC
-    part = (turns - (shifted - _MAGIC)) + fma(wide, low, error)
-    r = (part * _HALF_PI[0]).resize("fptrunc", x.element)
-    return r, shifted.bits().resize("trunc", x.format.integer)
-
-
-def _reduce_float64(x: Value) -> tuple[Value, Value]:
-    shifted = fma(x, 2 / math.pi, _MAGIC)
+def _reduced(x: Value) -> tuple[Value, Value]:
+    """Return the angle from the nearest quarter turn, and an integer whose lowest bits number the quarter turn."""
+    is_narrow = x.format.width == 32
+    r = wide = x.resize("fpext", FLOAT64.type) if is_narrow else x
+    shifted = fma(wide, 2 / math.pi, _MAGIC)
     turns = shifted - _MAGIC
-    r = x
     for part in _HALF_PI:
         r = fma(turns, -part, r)
-    return where(abs(x) <= LIMIT, r, math.nan), shifted.bits()
-
-
-# x -> r, n: the angle from the nearest quarter turn, and an integer with the number of quarter turns in its lowest bits
-_REDUCE = {32: _reduce_float32, 64: _reduce_float64}
+    r, n = where(abs(wide) <= LIMIT, r, math.nan), shifted.bits()
+    return (r.resize("fptrunc", x.element), n.resize("trunc", x.format.integer)) if is_narrow else (r, n)
 
 
 def _wave(x: Value, quarters: int) -> Value:
     """Return sin(x + quarters * pi/2)."""
-    r, n = x.pick(_REDUCE)(x)
+    r, n = _reduced(x)
     n = n + quarters
     z = r * r
     sine = fma(r * z, polynomial(z, x.pick(_SINE)), r)

@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 
 from ...loop_ir.expressions import Inside
-from ...loop_ir.index import NOWHERE, Index
+from ...loop_ir.index import Index
 from ..builder import is_known_mask
 from ..instructions import BIT, I64
 from ..mathematics.values import splat
@@ -77,10 +77,8 @@ class Conditions:
 
     def _bound(self, low: int, index: Index, high: int) -> Any:
         """Return whether an index is within bounds."""
-        place, variables = self.indices.index(index), index.variables
+        place = self.indices.index(index)
         lowest, highest = index.bounds
-        if self.scopes.lane in variables and (places := self._known_places(index)):
-            return integers(BIT, tuple(int(low <= each < high) for each in places))
         if isinstance(place, ir.Constant) and not isinstance(place.type, ir.VectorType):
             return ir.Constant(BIT, int(low <= place.constant < high))
 
@@ -164,18 +162,6 @@ class Conditions:
 
         depth, key = self.scopes.known_from([*bounds, *others])
         return self.scopes.once(("lanes", tuple(bounds), tuple(others), key), depth, of_lanes)
-
-    def _known_places(self, index: Index) -> list[int]:
-        """Return an index in each lane, if only lanes and unrolled loops decide it; else nothing."""
-        assert self.scopes.lane is not None
-        if index.is_data or not all(
-            each in self.scopes.constants or each == self.scopes.lane for each in index.variables
-        ):
-            return []
-        fixed = index.substitute({each: NOWHERE + number for each, number in self.scopes.constants.items()})
-        return [
-            fixed.substitute({self.scopes.lane: NOWHERE + lane}).constant for lane in range(self.scopes.lane.extent)
-        ]
 
 
 def _is_known(condition: Any, value: int) -> bool:
