@@ -194,14 +194,7 @@ def _elsewhere(numbers: list[Any], right: list[Any], ran: list[int]) -> str:
     )
 
 
-lazy = Task(
-    harness.lazy,
-    LAZY,
-    _programs,
-    _wrong_lazy,
-    oracle=Running,
-    after={part: [NUMBERS] for part in LAZY if part != NUMBERS},
-)
+lazy = Task(harness.lazy, LAZY, _programs, _wrong_lazy, oracle=Running, after=NUMBERS)
 
 # --- key: recordings that can share a compiled program, and recordings that cannot --------------------------------
 

@@ -106,14 +106,7 @@ def _wrong_reduction(part: str, arguments: tuple[Group], answer: Any) -> str | N
     return None
 
 
-all_reduce = Task(
-    harness.all_reduce,
-    ALL_REDUCE,
-    _reductions,
-    _wrong_reduction,
-    about=_about_group,
-    after=dict.fromkeys((BYTES, STEPS), (SUMS,)),
-)
+all_reduce = Task(harness.all_reduce, ALL_REDUCE, _reductions, _wrong_reduction, about=_about_group, after=SUMS)
 
 # --- messages: a product of matrices that are cut along one axis -------------------------------------------------
 

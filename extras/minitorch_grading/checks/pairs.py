@@ -52,18 +52,9 @@ def key_task(
         why = f"a {name} is that of a dict: it has to be hashable, such as a tuple of tuples"
         return hint("unhashable" in fault.text, why)
 
-    def something_is_told_apart(said: dict[str, Verdict], answers: list[Any]) -> Mapping[str, Verdict]:
+    def refine(said: dict[str, Verdict], answers: list[Any]) -> Mapping[str, Verdict]:
         everything = answers and all(answer is True for answer in answers)
         return dict.fromkeys(parts, f"all {things} have one {name}: nothing is told apart") if everything else said
 
-    return Task(
-        driver,
-        parts,
-        cases,
-        wrong,
-        draws=draws,
-        about=about,
-        on_fault=unhashable,
-        refine=something_is_told_apart,
-        after={part: [first] for part in parts if part != first},  # whatever writes everything down tells all apart
-    )
+    # Whatever writes everything down tells all apart, so no other part counts without the first.
+    return Task(driver, parts, cases, wrong, draws=draws, about=about, on_fault=unhashable, refine=refine, after=first)

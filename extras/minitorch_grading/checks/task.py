@@ -76,8 +76,8 @@ class Task:
             but the first are a listing below it; the first may be empty.
         on_fault: ``(part, fault) -> what to add`` to the reason of a call that raised something.
         refine: ``(said, answers) -> said``, where the answers together say more than each alone.
-        after: parts that count only if all of others are right; by default those that are scored by a number, after
-            all others.
+        after: parts that count only if all of others are right, or the part without which no other counts; by default
+            those that are scored by a number, after all others.
         golf: parts whose right answers are scored by a number, and how.
         count: ``(part, what was sent, answer) -> the number``; the cases of a part add up.
         oracle: from a case to the oracle that its driver consults. Answers are pairs then, of the answer and of what
@@ -96,7 +96,7 @@ class Task:
     about: Callable[[Any], str] | None = None
     on_fault: Callable[[str, Fault], str] | None = None
     refine: Callable[[dict[str, Verdict], list[Any]], Mapping[str, Verdict]] | None = None
-    after: Mapping[str, Sequence[str]] | None = None
+    after: Mapping[str, Sequence[str]] | str | None = None
     golf: Mapping[str, Golf] = field(default_factory=dict)
     count: Callable[[str, Any, Any], int] | None = None
     oracle: Callable[[Any], Oracle] | None = None
@@ -143,7 +143,10 @@ class Task:
                 said[part] = (small and self._told(part, *small)) or reason
         said |= self.refine(said, whole) if self.refine else {}
         others = [part for part in self.parts if part not in self.golf]
-        for part, earlier in (dict.fromkeys(self.golf, others) if self.after is None else self.after).items():
+        after = dict.fromkeys(self.golf, others) if self.after is None else self.after
+        if isinstance(after, str):
+            after = {part: [after] for part in self.parts if part != after}
+        for part, earlier in after.items():
             missing = [each for each in earlier if said[each] is not None]
             if said[part] is None and missing:
                 said[part] = f"it counts when the part {missing[0]!r} is right"
