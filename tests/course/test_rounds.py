@@ -25,7 +25,7 @@ def test_a_ring_sums_each_contribution_once(devices: int) -> None:
     shown = course.rounds(ring(devices), devices)
     assert shown.history[-1] == ((int("1" * devices),) * devices,) * devices
     assert shown.sent == (2 * (devices - 1),) * devices and shown.length == 2 * (devices - 1)
-    ET.fromstring(shown.svg())
+    ET.fromstring(shown.frames.svg())
     assert len(str(shown).splitlines()) == (2 * devices - 1) * (devices + 1)
 
 
@@ -37,7 +37,7 @@ def test_sends_of_a_step_happen_at_once() -> None:
 def test_only_a_complete_sum_is_marked() -> None:
     twice = course.rounds([[(0, 1, 0, "add")], [(0, 1, 0, "add")]], 2)
     once = course.rounds([[(0, 1, 0, "add")]], 2)
-    assert twice.history[-1][1][0] == 12 and "#cdebc5" not in twice.svg(2) and "#cdebc5" in once.svg(1)
+    assert twice.history[-1][1][0] == 12 and "#cdebc5" not in twice.frames.svg(2) and "#cdebc5" in once.frames.svg(1)
 
 
 @pytest.mark.parametrize("send", [(0, 2, 0, "add"), (0, 1, 2, "add"), (-1, 1, 0, "add"), (0, 1, 0, "sum")])

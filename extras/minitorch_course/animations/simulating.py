@@ -111,10 +111,6 @@ class Rounds:
         count = len(self.history)
         return Frames(count, self._size, self._marks, str(self), range(count), IN_A_ROW)
 
-    def svg(self, number: int | None = None) -> str:
-        """The picture before a step, or all of them side by side."""
-        return self.frames.svg(number)
-
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return self.frames._repr_mimebundle_()
 

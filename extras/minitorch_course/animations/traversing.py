@@ -20,7 +20,12 @@ from .frames import Frames, rectangle, words
 CELL, GAP, TOP, LEFT, KEY = 12, 16, 24, 20, 22  # pixels
 EMPTY, HELD, BEGUN, DONE, NOW = "none", "#8cc8ee", "#f5c662", "#7fcfb4", "#D55E00"
 EDGE = "#a0a0ac"
-LEGEND = ((HELD, "in the cache"), (BEGUN, "sum begun"), (DONE, "sum complete"))
+LEGEND = (  # of cells: fill, edge, its width, and what it means
+    (HELD, EDGE, 1.0, "in the cache"),
+    (BEGUN, EDGE, 1.0, "sum begun"),
+    (DONE, EDGE, 1.0, "sum complete"),
+    (EMPTY, NOW, 2.5, "now"),
+)
 STILL = (0.05, 0.35, 0.8)  # of all multiply-adds
 
 
@@ -186,17 +191,10 @@ class Traversal:
             f'<g transform="translate({width * at},0)">{self._one(name, number)}</g>'
             for at, name in enumerate(self.orders)
         ]
-        x = float(LEFT)
-        for fill, text in LEGEND:
-            marks += [
-                rectangle(x, height, CELL, CELL, fill, EDGE),
-                words(x + CELL + 5, height + 10, text, "left small"),
-            ]
-            x += 110
-        marks += [
-            rectangle(x, height, CELL, CELL, "none", NOW, 2.5),
-            words(x + CELL + 5, height + 10, "now", "left small"),
-        ]
+        for at, (fill, edge, wide, text) in enumerate(LEGEND):
+            x = LEFT + 110 * at
+            marks.append(rectangle(x, height, CELL, CELL, fill, edge, wide))
+            marks.append(words(x + CELL + 5, height + 10, text, "left small"))
         return "".join(marks)
 
     @property

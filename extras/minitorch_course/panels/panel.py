@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from minitorch.backends import get_num_threads
+from minitorch.tables import Table
 
 from ..predicting import is_answered_live
 from .experiment import Controls, Experiment, Shape, Subject
@@ -46,12 +47,10 @@ class Panel:
         name = getattr(self.subject.function, "__name__", type(self.subject.function).__name__)
         name = "" if name == "<lambda>" else f"{name}: "
         rows = [("", *self.first.costs), *self.first.rows]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(f"{text:{'<' if at == 0 else '>'}{widths[at]}}" for at, text in enumerate(row)) for row in rows
-        ]
+        first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+        table = Table("  ".join([f"{{:{first}}}", *(f"{{:>{width}}}" for width in widths)]), rows)
         more = ["", parts(self.first)] if "each part" in self.views else []
-        return "\n".join([f"{name}{self.controls}", *lines, self.first.verdict, *more])
+        return "\n".join([f"{name}{self.controls}", str(table), self.first.verdict, *more])
 
     @property
     def views(self) -> list[str]:
