@@ -25,7 +25,7 @@ from .decoding import attributes
 from .decoding.external import Files
 from .decoding.limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse, require
 from .decoding.tensors import array_of
-from .program import Declared, Program, Row, Step, places_of
+from .program import Declared, Program, Row, Step, places_of, reads
 from .rows import ROWS
 from .running import Call, Value
 from .running import run as run_program
@@ -308,27 +308,14 @@ def _referred(place: str, attribute: Any, given: Mapping[str, Any]) -> Any:
     return renamed
 
 
-def _reads(step: Step) -> set[str]:
-    """The names that a step reads, those that its bodies read around them included."""
-    found = {name for name in step.inputs if name}
-    for body in step.bodies.values():
-        found.update(body.outputs)
-        for inner in body.steps:
-            found |= _reads(inner)
-    return found
-
-
 def _freed(steps: Sequence[Step], outputs: Sequence[str], own: set[str]) -> tuple[Step, ...]:
     """The steps, with the names that nobody reads afterwards."""
-    last: dict[str, int] = {}
-    for at, step in enumerate(steps):
-        for name in (*step.outputs, *_reads(step)):
-            last[name] = at
-    frees: dict[int, list[str]] = {}
-    for name, at in last.items():
-        if name in own and name not in outputs:
-            frees.setdefault(at, []).append(name)
-    return tuple([replace(step, frees=tuple(frees.get(at, ()))) for at, step in enumerate(steps)])
+    later, found = set(outputs), []
+    for step in reversed(steps):
+        names = own.intersection((*step.outputs, *reads([step]))) - later
+        found.append(replace(step, frees=tuple(sorted(names))))
+        later |= names
+    return tuple(found[::-1])
 
 
 def _run(program: Program, *values: Value | None, call: Call) -> list[Value]:

@@ -18,7 +18,7 @@ from minitorch.functional.operands import from_array
 from minitorch.nn import BatchNorm1d, BatchNorm2d, Conv1d, Conv2d, Linear, Module, Parameter
 from minitorch.tensor import Tensor
 
-from .program import Program, Row, Step, all_steps
+from .program import Program, Row, Step, all_steps, reads
 from .running import Call, Frame, Run, Value, take
 
 CONVOLUTIONS: tuple[Any, ...] = (Conv1d, Conv2d)
@@ -70,8 +70,7 @@ def layers_of(program: Program, state: Mapping[str, Tensor]) -> tuple[Program, d
     for step in reversed(steps):
         if read.intersection(step.outputs) or not unused.issuperset(step.outputs):
             kept.append(step)
-            read.update(name for each in all_steps([step]) for name in each.inputs)
-            read.update(name for body in step.bodies.values() for name in body.outputs)
+            read |= reads([step])
     state_kept = tuple([name for name in program.state if name in read])
     return replace(program, steps=tuple(kept[::-1]), state=state_kept), layers
 

@@ -141,6 +141,13 @@ def all_steps(steps: Sequence[Step]) -> list[Step]:
     return found
 
 
+def reads(steps: Sequence[Step]) -> set[str]:
+    """Return the names that steps read, those that their bodies read around them included."""
+    steps = all_steps(steps)
+    bodies = {name for step in steps for body in step.bodies.values() for name in body.outputs}
+    return bodies.union(*(step.inputs for step in steps)) - {""}
+
+
 def places_of(program: Program, given: Iterable[str]) -> tuple[set[str], set[str]]:
     """The names whose numbers somebody has to know, and those that are not trained.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import minitorch as mt
@@ -32,22 +32,14 @@ def SoftmaxCrossEntropyLoss(scores: Tensor, *others: Tensor | None, ignore_index
 # Random numbers ---------------------------------------------------------------------------------------------
 
 
-def _random(x: Tensor | None, shape: list[int] | None, dtype: DType | None, draw: Callable[..., Tensor]) -> Tensor:
+def _random(draw: Callable[[Any, Mapping[str, Any]], Tensor]) -> Row:
     """Numbers of this library's generator; a seed in the file is not looked at."""
-    found = draw(shape_of(shape or ()) if x is None else x.shape)
-    return to_dtype(found, dtype or (float32 if x is None else x.dtype))
 
+    def apply(x: Tensor | None = None, *, dtype: DType | None, shape: list[int] | None = None, call: Call) -> Tensor:
+        found = draw(shape_of(shape or ()) if x is None else x.shape, call.step.attributes)
+        return to_dtype(found, dtype or (float32 if x is None else x.dtype))
 
-def _normal(
-    x: Tensor | None = None, *, mean: float, scale: float, dtype: DType | None, shape: list[int] | None = None
-) -> Tensor:
-    return _random(x, shape, dtype, lambda lengths: mt.randn(lengths) * scale + mean)
-
-
-def _uniform(
-    x: Tensor | None = None, *, low: float, high: float, dtype: DType | None, shape: list[int] | None = None
-) -> Tensor:
-    return _random(x, shape, dtype, lambda lengths: mt.rand(lengths) * (high - low) + low)
+    return Row(apply, folds=False)
 
 
 # Attention --------------------------------------------------------------------------------------------------
@@ -140,10 +132,13 @@ def _bernoulli(x: Tensor, dtype: DType | None) -> Tensor:
     return to_dtype(mt.rand(x.shape) < to_dtype(x, float32), dtype or x.dtype)
 
 
-ROWS: dict[str, Row | Callable[..., Any]] = {
+_NORMAL = _random(lambda shape, given: mt.randn(shape) * given["scale"] + given["mean"])
+_UNIFORM = _random(lambda shape, given: mt.rand(shape) * (given["high"] - given["low"]) + given["low"])
+
+ROWS = {
     "Bernoulli": Row(_bernoulli, folds=False),
-    "RandomNormal": Row(_normal, folds=False),
-    "RandomNormalLike": Row(_normal, folds=False),
-    "RandomUniform": Row(_uniform, folds=False),
-    "RandomUniformLike": Row(_uniform, folds=False),
+    "RandomNormal": _NORMAL,
+    "RandomNormalLike": _NORMAL,
+    "RandomUniform": _UNIFORM,
+    "RandomUniformLike": _UNIFORM,
 }
