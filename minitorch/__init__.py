@@ -95,6 +95,8 @@ _LATER = {
     "load": "minitorch_checkpoints.checkpoints",
     "load_frozen": "minitorch_inference.frozen_graph",
     **dict.fromkeys(("Size", "compile", "inference_mode"), "minitorch_torch.functions"),
+    **dict.fromkeys(("channels_last", "channels_last_3d", "strided"), "minitorch_torch.functions"),
+    **dict.fromkeys(("contiguous_format", "preserve_format"), "minitorch_torch.functions"),
     **{f"{kind}Tensor": "minitorch_torch.tensor_types" for kind in _KINDS.split()},
     "machine": "minitorch_profiler",
     "nn": f"{__name__}.nn",

@@ -426,8 +426,8 @@ class TensorMethods(Drawable):
         """Return a copy with one number in all slices at some positions of a dimension; negative ones from the end."""
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Number | Tensor) -> Tensor:
         """Return a copy with one number in all slices at some positions of a dimension; negative ones from the end."""
-    def index_put_(self, indices: tuple[Tensor, ...], values: Any) -> Tensor:
-        """Write ``x[indices] = values``, and return the tensor. (PyTorch's ``accumulate=True`` is `index_add` here.)"""
+    def index_put_(self, indices: tuple[Tensor, ...], values: Any, accumulate: builtins.bool = False) -> Tensor:
+        """Write ``x[indices] = values``, and return the tensor."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """Return the slices at some positions of a dimension, in that order."""
     def inner(self, other: Tensor) -> Tensor:
@@ -484,7 +484,7 @@ class TensorMethods(Drawable):
         """Return the logarithm to base 2, for each element. Integers are converted to float32 first."""
     def log_(self) -> Tensor:
         """Return the natural logarithm, for each element. Integers are converted to float32 first."""
-    def log_softmax(self, dim: builtins.int, dtype: DType | None = None) -> Tensor:
+    def log_softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
         """Return the logarithm of `softmax`, exact also where the softmax is too small for a float."""
     def logaddexp(self, other: Operand) -> Tensor:
         """Return ``log(exp(input) + exp(other))``, without overflow on the way."""
@@ -670,6 +670,8 @@ class TensorMethods(Drawable):
         """Return every element of one vector times every element of another."""
     def permute(self, *order: Any, dims: Any = None) -> Tensor:
         """Put the dimensions in another order."""
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """Return the tensor itself: there is no device to which pinned memory could be copied faster."""
     def positive(self) -> Tensor:
         """Return the tensor itself: Python's ``+x``. Not for bools."""
     def pow(self, exponent: Operand) -> Tensor:
@@ -780,7 +782,7 @@ class TensorMethods(Drawable):
         """Return the hyperbolic sine, for each element. Integers are converted to float32 first."""
     def sinh_(self) -> Tensor:
         """Return the hyperbolic sine, for each element. Integers are converted to float32 first."""
-    def softmax(self, dim: builtins.int, dtype: DType | None = None) -> Tensor:
+    def softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
         """Return ``e**x``, divided by its sum over a dimension: positive numbers that add up to 1."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> Ordered:
         """Return the elements along a dimension in order, and their former positions."""

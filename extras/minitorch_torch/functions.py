@@ -8,6 +8,10 @@ from typing import Any
 
 import minitorch as mt
 
+# PyTorch's names for layouts of memory: options that take them ignore them.
+strided, contiguous_format, preserve_format = "strided", "contiguous_format", "preserve_format"
+channels_last, channels_last_3d = "channels_last", "channels_last_3d"
+
 
 class Size(tuple[int, ...]):
     """A shape: a tuple of ints with `numel`. Shapes of tensors are plain tuples, which are equal to it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import NoneType
 from typing import Any
 
@@ -55,9 +55,13 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 # NumPy's and PyTorch's other names for parameters, which both take: ``np.sum(tensor)`` asks for ``sum(axis=, out=)``.
 OTHER_NAMES = {
     "axis": "dim", "keepdims": "keepdim", "split_size": "split_size_or_sections",
-    "sections": "indices_or_sections", "indices": "indices_or_sections",
+    "sections": "indices_or_sections", "indices": "indices_or_sections", "unflattened_size": "sizes",
 }  # fmt: skip
-RENAMED = frozenset([*OTHER_NAMES, "out"])
+# Of losses, PyTorch's earlier names for what `reduction` says.
+_EARLIER = ("size_average", "reduce")
+# Options of PyTorch that change nothing here: there is one layout of memory, and one device.
+WITHOUT_EFFECT = ("layout", "memory_format", "non_blocking", "pin_memory")
+RENAMED = frozenset([*OTHER_NAMES, *_EARLIER, *WITHOUT_EFFECT, "out"])
 ANYTHING: tuple[str, Callable[[Any], bool]] = ("", lambda value: True)
 
 
@@ -86,7 +90,7 @@ def public(name: str, function: Any, module: str = "", strict: bool = False) -> 
     def called(*args: Any, **options: Any) -> Any:
         if options and not RENAMED.isdisjoint(options):
             taken = inspect.signature(function).parameters
-            options = {OTHER_NAMES[n] if OTHER_NAMES.get(n) in taken else n: value for n, value in options.items()}
+            options = renamed(options, taken)
             if "out" in options and "out" not in taken:
                 out = options.pop("out")
                 return called(*args, **options) if out is None else _written(out, called(*args, **options))
@@ -107,6 +111,46 @@ def public(name: str, function: Any, module: str = "", strict: bool = False) -> 
     if module:
         called.__module__, called.__qualname__ = module, name
     return published(name, called)
+
+
+def renamed(options: dict[str, Any], taken: Collection[str]) -> dict[str, Any]:
+    """Return options under the names that a function takes.
+
+    Example:
+        >>> renamed({"axis": 1, "size_average": False}, ("dim", "reduction"))
+        {'dim': 1, 'reduction': 'sum'}
+    """
+    options = {n: value for n, value in options.items() if n in taken or n not in WITHOUT_EFFECT}
+    options = {OTHER_NAMES[n] if OTHER_NAMES.get(n) in taken else n: value for n, value in options.items()}
+    if "reduction" in taken:
+        size_average, reduce = (options.pop(name, None) for name in _EARLIER)
+        if size_average is not None or reduce is not None:
+            options["reduction"] = "none" if reduce is False else "sum" if size_average is False else "mean"
+    return options
+
+
+def with_inplace(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return a function with PyTorch's option `inplace`: whether the result is written into the first argument.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([-1.0, 2.0])
+        >>> with_inplace(mt.nn.functional.softplus)(x, inplace=True) is x
+        True
+    """
+    signature = inspect.signature(function)
+    option = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False, annotation="bool")
+    most = len(signature.parameters)
+
+    @functools.wraps(function)
+    def written(*args: Any, **options: Any) -> Tensor:
+        inplace = options.pop("inplace", False) if len(args) <= most else args[most]
+        result = function(*args[:most], **options)
+        target = args[0] if args else options["input"]
+        return target.copy_(result) if inplace and result is not target else result
+
+    written.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
+    return written
 
 
 def _written(out: Any, result: Any) -> Any:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from ..functional.arguments import ALLOWED
+from ..functional.arguments import ALLOWED, renamed
 from ..functional.movement.shaping import flatten, unflatten
 from ..functional.options import Ints, as_int, ints, probability, require_tensor
 from ..tensor import Tensor
@@ -57,12 +57,12 @@ class FunctionModule(Module):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__()
-        given = self.signature.bind(*args, **options)
+        given = self.signature.bind(*args, **renamed(options, self.signature.parameters))
         given.apply_defaults()
         for name, value in given.arguments.items():
             if not isinstance(value, ALLOWED.get(str(self.signature.parameters[name].annotation), object)):
                 require_tensor(type(self).__name__, name, value)
-        self.check(type(self).__name__, **given.arguments)
+        self.check(type(self).__name__, **{name: each for name, each in given.arguments.items() if name != "inplace"})
         for name, value in given.arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)  # e.g. the class weights of a loss
@@ -89,7 +89,8 @@ class FunctionModule(Module):
         """Return the options as text."""
         if self.tensors > 1:
             return ""  # PyTorch's losses show none
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.signature.parameters)
+        named = [(name, getattr(self, name)) for name in self.signature.parameters]
+        return ", ".join(f"{name}={value!r}" for name, value in named if name != "inplace" or value)
 
 
 _DOC = """Module of `{function}`; see there for the meaning of its options.

@@ -226,7 +226,7 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class Embedding(Module):
-    """Table of vectors, looked up by number; the row `padding_idx` stays zero.
+    """Table of vectors, looked up by number; the row `padding_idx` stays zero; `max_norm` as in `F.embedding`.
 
     Example:
         >>> import minitorch as mt
@@ -239,10 +239,13 @@ class Embedding(Module):
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
         dtype: DType | None = None,
         device: Any = None,
     ) -> None:
         super().__init__()
+        self.max_norm, self.norm_type = max_norm, norm_type
         self.num_embeddings = whole("Embedding: num_embeddings", num_embeddings)
         self.embedding_dim = whole("Embedding: embedding_dim", embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
@@ -260,12 +263,13 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map [...] to [..., embedding_dim]."""
-        return F.embedding(input, self.weight, self.padding_idx)
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type)
 
     def extra_repr(self) -> str:
         """Return the options as text."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        longest = "" if self.max_norm is None else f", max_norm={self.max_norm}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}{longest}"
 
 
 class PReLU(Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -143,3 +144,49 @@ def test_what_is_kept_for_the_gradient_is_a_byte_for_each_window() -> None:
     assert len(kernels) == 2
     assert {node.dtype.name for node in kernels[1].reads} == {"int8", "float32"}
     assert sum(node.spec.nbytes for node in kernels[1].reads) == g.numel() * (1 + 4)
+
+
+# Windows that PyTorch counts -------------------------------------------------------------------------------
+
+
+def places_of(length, size, step, padding, apart, ceil_mode):
+    """The positions of each window, some of them in the padding."""
+    count = (length + 2 * padding - (size - 1) * apart - 1 + (step - 1) * ceil_mode) // step + 1
+    count -= ceil_mode and (count - 1) * step >= length + padding  # it would begin in the padding at the end
+    return [[first * step - padding + place * apart for place in range(size)] for first in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_pooling_with_all_options_is_that_of_its_definition(seed):
+    """For each window: the largest number inside, its flat position, and the mean of what is counted."""
+    choose = random.Random(seed)
+    ndim, size, step, apart = choose.randint(1, 2), choose.randint(1, 4), choose.randint(1, 4), choose.randint(1, 2)
+    padding, ceil_mode, counts = choose.randint(0, size // 2), choose.random() < 0.7, choose.random() < 0.5
+    divisor = choose.choice([None, 3]) if ndim == 2 else None
+    array = np.random.default_rng(seed).permutation(9**ndim).astype(np.float32).reshape(1, 1, *(9,) * ndim)
+
+    def windows(apart):
+        along = [places_of(9, size, step, padding, apart, ceil_mode)] * ndim
+        return [list(itertools.product(*dims)) for dims in itertools.product(*along)]
+
+    def inside(window):
+        return [place for place in window if all(0 <= each < 9 for each in place)]
+
+    largest = [max(inside(window), key=lambda place: array[0, 0][place]) for window in windows(apart)]
+    counted = [sum(all(-padding <= each < 9 + padding for each in place) for place in window) for window in windows(1)]
+    means = [
+        sum(array[0, 0][place] for place in inside(window)) / (divisor or (count if counts else len(inside(window))))
+        for window, count in zip(windows(1), counted, strict=True)
+    ]
+    x = mt.tensor(array)
+    options = {"divisor_override": divisor} if ndim == 2 else {}
+    for way in (lambda f: f, mt.jit):
+        values, positions = way(
+            lambda x: getattr(F, f"max_pool{ndim}d")(
+                x, size, step, padding, apart, ceil_mode=ceil_mode, return_indices=True
+            )
+        )(x)
+        assert values.flatten().tolist() == [array[0, 0][place] for place in largest]
+        assert positions.flatten().tolist() == [np.ravel_multi_index(place, (9,) * ndim) for place in largest]
+        average = way(lambda x: getattr(F, f"avg_pool{ndim}d")(x, size, step, padding, ceil_mode, counts, **options))(x)
+        np.testing.assert_allclose(average.flatten().numpy(), means, rtol=1e-5)

@@ -100,7 +100,7 @@ def test_an_installed_pytorch_is_not_hidden_unasked(tmp_path: Path, monkeypatch:
 
         assert torch is mt
     assert str(__import__("torch").__file__) == str(tmp_path / "torch.py")
-    monkeypatch.delitem(sys.modules, "torch")
+    del sys.modules["torch"]  # not by `monkeypatch`, which would put it back
 
 
 def test_devices_have_pytorchs_names() -> None:

@@ -360,7 +360,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     _write(x, index, value)
 
 
-def _write(x: Tensor, index: Any, value: Any) -> Tensor:
+def _write(x: Tensor, index: Any, value: Any, accumulate: bool = False) -> Tensor:
     """Carry out a write, and return the result of `assign`: the tensor or, while a graph is defined, its new value."""
     new = _value(value, x)
     if isinstance(index, Tensor) and index.dtype is bool_ and not index.ndim:  # all or nothing
@@ -369,35 +369,44 @@ def _write(x: Tensor, index: Any, value: Any) -> Tensor:
     target = chosen.slice_of(x)
     if not chosen.tensors:
         new = new if new.ndim == 0 else _fitted(new, chosen.shape)
+        new = target + new if accumulate else new
     else:
-        new = _with_written(P.reshape(target, shape=chosen.shape), chosen, new)
+        new = _with_written(
+            P.reshape(target, shape=chosen.shape), chosen, new, P.scatter_add if accumulate else P.scatter
+        )
     written = assign(target, P.reshape(new, shape=target.shape) if new.ndim else new, "x[...] = value")
     return written if target is x else x
 
 
-def _with_written(view: Tensor, chosen: Selection, value: Tensor) -> Tensor:
-    """Return a new value for a view, in which the elements at index tensors are replaced."""
+def _with_written(view: Tensor, chosen: Selection, value: Tensor, scatter: P.Primitive) -> Tensor:
+    """Return a new value for a view, in which the elements at index tensors are replaced, or added to."""
     dim, item = chosen.tensors[0]
-    if len(chosen.tensors) == 1 and _is_mask(item):
+    if len(chosen.tensors) == 1 and _is_mask(item) and scatter is P.scatter:
         written = _masked(view, dim, operand(item), value)
         if written is not None:
             return written
     how = advanced(chosen)
     lengths = how.indices[0].shape + tuple(view.shape[dim] for dim in how.order[len(how.indices) :])
     updates = _fitted(value, tuple(lengths[dim] for dim in how.placed))
-    moved = P.scatter(_permuted(view, how.order), _permuted(updates, inverse_permutation(how.placed)), *how.indices)
+    moved = scatter(_permuted(view, how.order), _permuted(updates, inverse_permutation(how.placed)), *how.indices)
     return _permuted(moved, inverse_permutation(how.order))
 
 
-def index_put_(self: Tensor, indices: tuple[Tensor, ...], values: Any) -> Tensor:
-    """Write ``x[indices] = values``, and return the tensor. (PyTorch's ``accumulate=True`` is `index_add` here.)
+def index_put_(self: Tensor, indices: tuple[Tensor, ...], values: Any, accumulate: bool = False) -> Tensor:
+    """Write ``x[indices] = values``, and return the tensor.
+
+    Args:
+        self: the tensor.
+        indices: positions or masks, one for each of the first dimensions.
+        values: a number or a tensor that broadcasts to what the indices select.
+        accumulate: add the values to the elements, also where an element is selected repeatedly.
 
     Example:
         >>> import minitorch as mt
-        >>> mt.zeros(3).index_put_((mt.tensor([0, 2]),), mt.tensor([1.0, 2.0]))
-        tensor([1., 0., 2.])
+        >>> mt.zeros(3).index_put_((mt.tensor([0, 2, 2]),), mt.tensor([1.0, 2.0, 3.0]), accumulate=True)
+        tensor([1., 0., 5.])
     """
-    return _write(self, tuple(indices), values)
+    return _write(self, tuple(indices), values, accumulate)
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {

@@ -129,6 +129,12 @@ def wanted_type(*given: Any) -> DType | None:
     return found
 
 
+_BY_KIND = {
+    "byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64", "half": "float16",
+    "float": "float32", "double": "float64",
+}  # fmt: skip
+
+
 def type(self: Tensor, dtype: Any = None) -> Any:
     """Convert the tensor to another type, or without an argument return the name of its type.
 
@@ -137,6 +143,10 @@ def type(self: Tensor, dtype: Any = None) -> Any:
         >>> mt.ones(1).type(), mt.ones(1).type(mt.int8)
         ('minitorch.float32', tensor([1], dtype=minitorch.int8))
     """
+    if isinstance(dtype, str) and dtype.endswith("Tensor"):  # PyTorch's names, such as "torch.FloatTensor"
+        *modules, kind = dtype.removesuffix("Tensor").lower().split(".")
+        on_cpu("cuda" if "cuda" in modules else "cpu")
+        dtype = _BY_KIND.get(kind, kind)
     if dtype is None:
         return repr(self.dtype)
     of = getattr(dtype, "dtype", None)  # of a class such as `FloatTensor`

@@ -8,6 +8,7 @@ keeps those up to each element.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -304,20 +305,25 @@ def _log_softmax(x: Tensor, *, dims: tuple[int, ...], kept: tuple[int, ...]) -> 
     return P.sub(shifted, P.log(P.reshape(P.reduce_sum(P.exp(shifted), dims=dims), shape=kept)))
 
 
-def _prepared(input: Tensor, dim: int, dtype: DType | None, name: str) -> tuple[Tensor, dict[str, tuple[int, ...]]]:
+def _prepared(
+    input: Tensor, dim: int | None, dtype: DType | None, name: str
+) -> tuple[Tensor, dict[str, tuple[int, ...]]]:
     require_tensor(name, "input", input)
     x = input if dtype is None else to_dtype(input, dtypes.as_dtype(dtype))
     require_float(x, name)
+    if dim is None:
+        dim = int(x.ndim not in (0, 1, 3))
+        warnings.warn(f"{name} over dim={dim}, by PyTorch's rule for {x.ndim} dimensions: say which", stacklevel=4)
     dims = wrap_dims(dim, x.ndim)
     return x, {"dims": dims, "kept": kept_shape(x.shape, dims)}
 
 
-def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """Return ``e**x``, divided by its sum over a dimension: positive numbers that add up to 1.
 
     Args:
         input: scores, of a float type.
-        dim: the dimension to sum over.
+        dim: the dimension to sum over; by default, with a warning, 0 for 1 or 3 dimensions, else 1.
         dtype: convert to this type first.
 
     A row of nothing but -inf gives NaN, as in PyTorch.
@@ -332,12 +338,12 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return _softmax(x, **over)
 
 
-def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """Return the logarithm of `softmax`, exact also where the softmax is too small for a float.
 
     Args:
         input: scores, of a float type.
-        dim: the dimension to sum over.
+        dim: the dimension to sum over; by default, with a warning, 0 for 1 or 3 dimensions, else 1.
         dtype: convert to this type first.
 
     Example:

@@ -4,9 +4,10 @@ Modules (`minitorch.nn`) keep parameters and call these; a program that keeps it
 ``make stubs`` writes the names for type checkers.
 """
 
-from functools import partial
+from collections.abc import Callable
+from typing import Any
 
-from ...functional.arguments import public
+from ...functional.arguments import public, with_inplace
 from ...packages import names_from
 
 _NAMES = {
@@ -36,5 +37,13 @@ _HOMES |= {
     "tanh": "minitorch.functional.pointwise.elementwise",
 }
 
+# Functions with PyTorch's option `inplace`.
+_INPLACE = "dropout dropout1d dropout2d elu hardsigmoid hardswish hardtanh leaky_relu mish relu relu6 selu silu"
+
+
+def _made(name: str, function: Callable[..., Any]) -> Any:
+    return public(name, with_inplace(function) if name in _INPLACE.split() else function, module=__name__, strict=True)
+
+
 __all__ = sorted(_HOMES)
-__getattr__, __dir__ = names_from(__name__, _HOMES, partial(public, module=__name__, strict=True))
+__getattr__, __dir__ = names_from(__name__, _HOMES, _made)

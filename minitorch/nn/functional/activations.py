@@ -290,7 +290,7 @@ def softsign(input: Tensor) -> Tensor:
     return input / (P.absolute(input) + 1)
 
 
-def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """Return `softmax` of -x.
 
     Example:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from ... import primitives as P
-from ...dtypes import int64
+from ...autograd import no_grad
+from ...dtypes import bool_, int64
 from ...errors import DTypeError, ShapeError
+from ...functional.inplace import assign
+from ...functional.movement.selection import where
 from ...functional.operands import to_dtype
 from ...functional.options import as_int, checked
+from ...functional.reducing.reductions import norm
 from ...interpreters import concrete
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
@@ -28,13 +32,21 @@ def class_numbers(x: Tensor, name: str) -> Tensor:
     return to_dtype(x, int64)
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+) -> Tensor:
     """Return a row of the weight for each index.
 
     Args:
         input: indices of an integer type and any shape.
         weight: [rows, features].
         padding_idx: a row that gets no gradient.
+        max_norm: shorten the rows that are looked up to this length, in the weight itself and unseen by the tape.
+        norm_type: the p of that length.
 
     Returns:
         [*input.shape, features].
@@ -51,7 +63,17 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     index = class_numbers(input, "embedding")
     if weight.ndim != 2:
         raise ShapeError("MT201", f"embedding: the weight has rows and features, and is {weight.spec}")
-    rows = P.gather(weight, checked("embedding: the input", index, 0, weight.shape[0] - 1, "IndexError"))
+    index = checked("embedding: the input", index, 0, weight.shape[0] - 1, "IndexError")
+    if max_norm is not None:
+        with no_grad():
+            none, one = (
+                P.constant(value=value, shape=shape, dtype=bool_)
+                for value, shape in ((False, weight.shape[:1]), (True, index.shape))
+            )
+            lengths = norm(weight, norm_type, dim=1, keepdim=True)
+            is_long = P.reshape(P.scatter(none, one, index), shape=lengths.shape) & (lengths > max_norm)
+            assign(weight, where(is_long, weight * (max_norm / (lengths + 1e-7)), weight))
+    rows = P.gather(weight, index)
     if padding_idx is None:
         return rows
     position = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx

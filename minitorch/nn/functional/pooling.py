@@ -162,6 +162,20 @@ def _sliding(
     return size, step, [(amount, amount) for amount in amounts], per_dim(dilation, ndim, "dilation")
 
 
+def _rounded_up(x: Tensor, size: Sequence[int], step: Sequence[int], amounts: Pairs, apart: Sequence[int]) -> Pairs:
+    """Return the padding with which one more window fits wherever elements are left over (``ceil_mode``).
+
+    As in PyTorch, a window that would begin in the padding at the end is left out.
+    """
+    found = []
+    for length, places, by, (before, after), distance in zip(x.shape[2:], size, step, amounts, apart, strict=True):
+        span, total = (places - 1) * distance + 1, before + length + after
+        more = -((span - total) // by)  # windows after the first
+        more -= more * by >= before + length
+        found.append((before, after + max(more * by + span - total, 0)))
+    return found
+
+
 def _example(ndim: int) -> dict[str, Any]:
     """Return words for the example of a pool: the lengths of its input, and the number of elements."""
     return {"lengths": ", ".join("4" * ndim), "count": 4**ndim}
@@ -172,8 +186,15 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
 
     @member(name, ndim=ndim, **_example(ndim), result="[1., 3.]" if ndim == 1 else "[ 5.,  7., 13., 15.]")
     def max_pool(
-        input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1
-    ) -> Tensor:
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        *,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
         """Return the largest element of each window over the last {ndim} dimensions.
 
         Args:
@@ -182,6 +203,8 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
             stride: how far it moves, by default its size.
             padding: how much -inf is put at both ends, up to half of the window.
             dilation: the distance of the elements in the window.
+            ceil_mode: whether the elements at the end that fill no window have one, too.
+            return_indices: also return where each was found, as a position in the last {ndim} dimensions, flattened.
 
         Example:
             >>> import minitorch as mt
@@ -191,14 +214,28 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
         """
         size, step, amounts, apart = _sliding(input, kernel_size, stride, padding, dilation, ndim, name)
 
-        def pool(x: Tensor) -> Tensor:
-            def seen(outside: float) -> Tensor:
-                return windows(padded(x, amounts, outside), size, step, apart)
+        def seen(x: Tensor, outside: float) -> Tensor:
+            around = _rounded_up(x, size, step, amounts, apart) if ceil_mode else amounts
+            return windows(padded(x, around, outside), size, step, apart)
 
-            result: Tensor = FirstLargest.apply(seen(lowest(x.dtype)), ndim, lambda: seen(math.nan))
+        def pool(x: Tensor) -> Tensor:
+            result: Tensor = FirstLargest.apply(seen(x, lowest(x.dtype)), ndim, lambda: seen(x, math.nan))
             return result
 
-        return with_batch(pool, input, ndim, name)
+        def positions(x: Tensor) -> Tensor:
+            inside = seen(x, lowest(x.dtype))
+            largest = P.reduce_max(inside, dims=tuple(range(2 + ndim, 2 + 2 * ndim)))
+            place = P.cast(_first_largest(inside, largest, seen(x, math.nan)), dtype=int64)
+            flat: Any = 0
+            for dim in range(ndim):
+                first = P.iota(size=place.shape[2 + dim], dtype=int64) * step[dim] - amounts[dim][0]
+                within = place // math.prod(size[dim + 1 :]) % size[dim] * apart[dim]
+                at = P.reshape(first, shape=(*first.shape, *(1,) * (ndim - 1 - dim))) + within
+                flat = at + flat * x.shape[2 + dim]
+            return flat  # type: ignore[no-any-return]
+
+        values = with_batch(pool, input, ndim, name)
+        return (values, with_batch(positions, input.detach(), ndim, name)) if return_indices else values
 
     return max_pool
 
@@ -215,6 +252,7 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
         padding: Ints = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
+        divisor_override: int | None = None,
     ) -> Tensor:
         """Return the mean of each window over the last {ndim} dimensions.
 
@@ -223,8 +261,9 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
             kernel_size: the size of the window.
             stride: how far it moves, by default its size.
             padding: how many zeros are put at both ends, up to half of the window.
-            ceil_mode: only False.
+            ceil_mode: whether the elements at the end that fill no window have one, too.
             count_include_pad: whether the mean counts the padding.
+            divisor_override: divide the sums by this number.
 
         Example:
             >>> import minitorch as mt
@@ -232,19 +271,22 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
             >>> mt.nn.functional.{name}(x, 2).flatten()
             tensor({result})
         """
-        if ceil_mode:
-            raise NotImplementedError(f"{name}: ceil_mode=True is not available; pad the input instead")
         size, step, amounts, apart = _sliding(input, kernel_size, stride, padding, 1, ndim, name)
         dims = tuple(range(2 + ndim, 2 + 2 * ndim))
 
-        def sums(x: Tensor) -> Tensor:
-            return P.reduce_sum(windows(padded(x, amounts), size, step, apart), dims=dims)
-
         def pool(x: Tensor) -> Tensor:
-            if count_include_pad or not any(before for before, _ in amounts):
-                return P.div(sums(x), scalar(math.prod(size), x))
-            ones = P.constant(value=1, shape=(1, 1, *x.shape[2:]), dtype=x.dtype)
-            return P.div(sums(x), sums(ones))
+            around = _rounded_up(x, size, step, amounts, apart) if ceil_mode else amounts
+
+            def sums(x: Tensor, around: Pairs) -> Tensor:
+                return P.reduce_sum(windows(padded(x, around), size, step, apart), dims=dims)
+
+            counted = amounts if count_include_pad else [(0, 0)] * ndim  # the padding that has a share in the means
+            if divisor_override is not None or around == counted:
+                return P.div(sums(x, around), scalar(divisor_override or math.prod(size), x))
+            lengths = [length + before + after for length, (before, after) in zip(x.shape[2:], counted, strict=True)]
+            rest = [(a - c, b - d) for (a, b), (c, d) in zip(around, counted, strict=True)]
+            ones = P.constant(value=1, shape=(1, 1, *lengths), dtype=x.dtype)
+            return P.div(sums(x, around), sums(ones, rest))
 
         return with_batch(pool, input, ndim, name)
 

@@ -1,24 +1,25 @@
 """Public functions and methods can be called with PyTorch's names for their parameters, recorded."""
 
+import functools
 import inspect
 
 import pytest
 
 import minitorch as mt
-from minitorch.functional.arguments import OTHER_NAMES
+from minitorch.functional.arguments import renamed
 from tests.support.records import read
 
 RECORDED = read("parameters")
 
-# What no function has: memory formats, sparse and named tensors, deprecated forms.
-NOWHERE = {
-    *("out", "out_dtype", "layout", "memory_format", "pin_memory", "sparse_grad", "size_average", "reduce"),
-    *("_stacklevel", "inplace", "out_int32", "sorter", "enable_gqa"),
-}
+# What no function has: sparse tensors, deprecated forms.
+NOWHERE = {"out_dtype", "sparse_grad", "_stacklevel", "out_int32", "sorter", "enable_gqa"}
+# What no module has, and what no optimizer has.
+NOWHERE |= {"_weight", "_freeze", "differentiable", "maximize"}
 # What single functions lack.
 MISSING = {
-    "F.avg_pool2d": {"divisor_override"},
-    "F.embedding": {"max_norm", "norm_type", "scale_grad_by_freq", "sparse"},
+    "F.embedding": {"scale_grad_by_freq", "sparse"},
+    "nn.Embedding": {"scale_grad_by_freq", "sparse"},
+    "nn.Hardtanh": {"min_value", "max_value"},
     "F.huber_loss": {"weight"},
     "F.l1_loss": {"weight"},
     "F.mse_loss": {"weight"},
@@ -42,16 +43,17 @@ FORMS = {
 
 
 def ours(name):
-    if name.startswith("Tensor."):
-        return getattr(mt.Tensor, name.removeprefix("Tensor."))
-    return getattr(mt.nn.functional, name[2:]) if name.startswith("F.") else getattr(mt, name)
+    where, _, last = name.rpartition(".")
+    return getattr(
+        functools.reduce(getattr, {"F": "nn.functional"}.get(where, where).split("."), mt) if where else mt, last
+    )
 
 
 def refused(name, form):
     """The names that a function does not take."""
     signature = inspect.signature(ours(name))
-    given = [each for each in form if each not in NOWHERE]
-    given = [new if (new := OTHER_NAMES.get(each, "")) in signature.parameters else each for each in given]
+    given = [each for each in form if each not in NOWHERE and (each in signature.parameters or each != "out")]
+    given = list(renamed(dict.fromkeys(given), signature.parameters))
     try:
         signature.bind_partial(*[None] * name.startswith("Tensor."), **dict.fromkeys(given))
     except TypeError:

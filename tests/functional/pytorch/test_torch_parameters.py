@@ -30,7 +30,12 @@ def parameters(torch, function, name):
 def answers(torch):
     """Forms of functions, of those of `nn.functional`, and of methods, ``self`` left out."""
     found = {}
+    optim, classes = torch.optim, lambda where: [name for name in dir(where) if inspect.isclass(getattr(where, name))]
     places = [
+        ("nn.", classes(mt.nn), torch.nn, None),
+        ("optim.", classes(mt.optim), optim, None),
+        ("optim.lr_scheduler.", classes(mt.optim.lr_scheduler), optim.lr_scheduler, None),
+        ("nn.init.", [name for name in dir(mt.nn.init) if not name.startswith("_")], torch.nn.init, "tensor"),
         ("", mt.functional.FUNCTIONS, torch, "input"),
         ("F.", mt.nn.functional.__all__, torch.nn.functional, "input"),
         ("Tensor.", [name for name in dir(mt.Tensor) if not name.startswith("_")], torch.Tensor, None),
