@@ -12,7 +12,7 @@ from ..ir import Spec
 from ..primitives import cast, constant
 from ..tensor import Tensor
 from .gradients import detach
-from .tape import overwritten, record_many
+from .tape import copied, overwritten, record_many
 
 
 class Context:
@@ -28,6 +28,21 @@ class Context:
         self._saved: tuple[Any, ...] = ()
         self._versions: tuple[int, ...] = ()  # of the saved tensors, at the end of `forward`
         self._outputs: dict[int, Tensor] = {}
+        self._dirty: tuple[Tensor, ...] = ()
+        self._constant: tuple[Tensor, ...] = ()
+        self._fills = True
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which arguments `forward` writes in place; one that it returns has the function as its history."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *outputs: Tensor) -> None:
+        """Say which results have no gradient; `backward` gets zeros for them."""
+        self._constant = outputs
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Choose what `backward` gets for a result that the loss does not depend on: zeros, or None if False."""
+        self._fills = value
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (inputs, outputs or others) for `backward`."""
@@ -70,7 +85,8 @@ def in_forward() -> bool:
 class Function:
     """An operation with a hand-written gradient: define `forward` and `backward` as static methods, call `apply`.
 
-    `forward(ctx, *args)` computes a tensor, or a tuple of them, with any operations; none of them is recorded.
+    `forward(ctx, *args)` computes a tensor, or a tuple of them, with any operations; none of them is recorded. Where
+    there is a `setup_context(ctx, inputs, output)`, it saves what is needed, and `forward` takes the arguments alone.
     `backward(ctx, *cotangents)` gets one cotangent per output and returns one gradient (or None) per argument of
     `forward`. Written with tensor operations, it can itself be differentiated, and works in every mode.
 
@@ -97,6 +113,11 @@ class Function:
         raise TypeError("a Function needs a static method forward(ctx, *args)")
 
     @staticmethod
+    def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
+        """Save what `backward` needs, in place of `forward`."""
+        raise TypeError("setup_context is called where a Function has one")
+
+    @staticmethod
     def backward(ctx: Context, *cotangents: Any) -> Any:
         """Compute the gradient of each argument from the cotangents of the outputs."""
         raise TypeError("a Function needs a static method backward(ctx, *cotangents)")
@@ -110,25 +131,40 @@ class Function:
         previous = set_grad_enabled(False)
         _forward.depth += recording  # under no_grad it is an ordinary function
         try:
-            result = cls.forward(context, *args)
+            if cls.setup_context is Function.setup_context:
+                result = cls.forward(context, *args)
+            else:
+                result = cls.forward(*args)
+                cls.setup_context(context, args, result)
         finally:
             _forward.depth -= recording
             set_grad_enabled(previous)
         if not any(needs):
             return result
         outputs = list(result) if isinstance(result, tuple) else [result]
+        written: dict[int, Tensor] = {}
         for position, output in enumerate(outputs):
-            if any(output is arg for arg in args):
+            if any(output is each for each in context._dirty):
+                written[position], outputs[position] = output, detach(copied(output))
+            elif any(output is arg for arg in args):
                 outputs[position] = detach(output)
-        _record(cls, context, args, outputs)
+        _record(cls, context, args, outputs, written)
+        for position, tensor in written.items():
+            outputs[position] = tensor.copy_(outputs[position])
         return tuple(outputs) if isinstance(result, tuple) else outputs[0]
 
 
-def _record(function: type[Function], context: Context, args: tuple[Any, ...], outputs: list[Tensor]) -> None:
-    """Put the function on the tape, with `backward` as its gradient."""
+def _record(
+    function: type[Function],
+    context: Context,
+    args: tuple[Any, ...],
+    outputs: list[Tensor],
+    written: dict[int, Tensor],
+) -> None:
+    """Put the function on the tape, with `backward` as its gradient; `written` are arguments that are results, too."""
     tensor_positions = [index for index, arg in enumerate(args) if isinstance(arg, Tensor)]
     specs = [output.spec for output in outputs]
-    positions = {id(output): position for position, output in enumerate(outputs)}
+    positions = {id(output): position for position, output in [*enumerate(outputs), *written.items()]}
     context._saved = tuple(_Output(positions[id(item)]) if id(item) in positions else item for item in context._saved)
     context._versions = tuple([item._root._version if isinstance(item, Tensor) else 0 for item in context._saved])
     saved_outputs = {item.position for item in context._saved if isinstance(item, _Output)}
@@ -136,7 +172,7 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
     def backward(cotangents: dict[int, Tensor], outputs: dict[int, Tensor], asked: list[bool]) -> list[Tensor | None]:
         context._outputs = outputs
         try:
-            gradients = function.backward(context, *_filled(cotangents, specs))
+            gradients = function.backward(context, *_filled(cotangents, specs, context._fills))
         finally:
             context._outputs = {}
         gradients = gradients if isinstance(gradients, tuple) else (gradients,)
@@ -159,7 +195,8 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
 
     given = {index: args[index].spec for index in tensor_positions}
     inputs = tuple(args[index] for index in tensor_positions)
-    record_many(function.__name__, inputs, outputs, backward, saved_outputs)
+    without = {id(each) for each in context._constant}
+    record_many(function.__name__, inputs, outputs, backward, saved_outputs, without)
 
 
 def _typed(gradient: Tensor | None, dtype: DType) -> Tensor | None:
@@ -169,9 +206,11 @@ def _typed(gradient: Tensor | None, dtype: DType) -> Tensor | None:
     return cast(gradient, dtype=dtype)
 
 
-def _filled(cotangents: dict[int, Tensor], specs: list[Spec]) -> list[Tensor]:
-    """Return one cotangent per output, zeros for outputs that the loss does not depend on."""
+def _filled(cotangents: dict[int, Tensor], specs: list[Spec], fills: bool) -> list[Tensor | None]:
+    """Return one cotangent per output; zeros, or None, for outputs that the loss does not depend on."""
     return [
-        cotangents[position] if position in cotangents else constant(value=0, shape=spec.shape, dtype=spec.dtype)
+        cotangents.get(position)
+        if position in cotangents or not fills
+        else constant(value=0, shape=spec.shape, dtype=spec.dtype)
         for position, spec in enumerate(specs)
     ]

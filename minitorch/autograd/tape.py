@@ -184,6 +184,7 @@ def record_many(
     outputs: Sequence[Tensor],
     backward: ManyRule,
     saved_outputs: Container[int] = (),
+    without: Container[int] = (),
 ) -> None:
     """Put a function with any number of outputs on the tape: an entry for the whole, and one per output.
 
@@ -193,6 +194,7 @@ def record_many(
         outputs: its results; those of a float type are connected to the tape.
         backward: called once per walk.
         saved_outputs: positions of the outputs whose values `backward` reads.
+        without: the `id` of outputs that have no gradient.
     """
     saved: dict[int, Tensor] = {}
 
@@ -212,7 +214,8 @@ def record_many(
         value = twin(output) if position in saved_outputs else ghost(output)
         if position in saved_outputs:
             saved[position] = value
-        _connect(name, position, output, bundle, value, position in saved_outputs)
+        if id(output) not in without:
+            _connect(name, position, output, bundle, value, position in saved_outputs)
     versions = {position: value._root._version for position, value in saved.items()}
 
 

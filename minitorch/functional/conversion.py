@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autograd import detach
 from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
-from ..errors import DTypeError, ShapeError, ShardingError, TracingError, compose
+from ..errors import DTypeError, ShapeError, ShardingError, compose
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
 from ..tensor import Remote, Tensor, fetched, note_write, readable
@@ -294,14 +294,10 @@ OPERATORS["_repr_html_"] = _repr_html
 
 
 def _replace_data(tensor: Tensor, value: Tensor) -> None:
-    """Replace a tensor's numbers, of its shape and type, unseen by the tape: in new memory, copied from the value."""
-    if current_staging() is not None:
-        raise TracingError(
-            "MT109",
-            f"x.data = ... exchanges the memory of {tensor.spec} while a graph is recorded",
-            why="a graph has values and no memory; what reads the tensor later could not be told of the exchange",
-            fix="write the value: with mt.no_grad(): x.copy_(value)",
-        )
+    """Replace a tensor's numbers, of its shape and type, unseen by the tape: in new memory, copied from the value.
+
+    A recording has no memory: the value is written, and seen in views of the tensor, too.
+    """
     if not isinstance(value, Tensor):
         raise TypeError(f"x.data is set to a tensor, not to {type(value).__name__}: mt.tensor(...) makes one")
     if (value.shape, value.dtype) != (tensor.shape, tensor.dtype):
@@ -311,13 +307,19 @@ def _replace_data(tensor: Tensor, value: Tensor) -> None:
             why="shape and type of a tensor never change",
             fix="make a new tensor instead",
         )
+    if value._view is not None and value._view.base is tensor:
+        return  # `x.data -= y` has written it
+    if current_staging() is not None:
+        detach(tensor).copy_(value)
+        return
     tensor._value, tensor._view = np.array(concrete(value, "x.data = ...")), None
     note_write(tensor)
 
 
 _DATA_DOC = """The value without its history, as `detach`; set to a tensor, the value is exchanged unseen by the tape.
 
-    The new one has the same shape and type, and is copied, where PyTorch shares its memory.
+    The new one has the same shape and type, and is copied, where PyTorch shares its memory; in a recording it is
+    written into the tensor.
 
     Example:
         >>> import minitorch as mt

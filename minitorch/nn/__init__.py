@@ -18,6 +18,9 @@ _NAMES = {
         "ReplicationPad2d SELU SiLU Sigmoid SmoothL1Loss Softmax Softmin Softplus Softsign Tanh Unflatten "
         "Upsample ZeroPad1d ZeroPad2d"
     ),
+    "lazy": (
+        "LazyBatchNorm1d LazyBatchNorm2d LazyConv1d LazyConv2d LazyConvTranspose1d LazyConvTranspose2d LazyLinear"
+    ),
     "layers": "Conv1d Conv2d ConvTranspose1d ConvTranspose2d Embedding Linear PReLU",
     "module": "Module",
     "norms": "BatchNorm1d BatchNorm2d GroupNorm InstanceNorm1d InstanceNorm2d LayerNorm RMSNorm",

@@ -71,6 +71,13 @@ from .layers import ConvTranspose2d as ConvTranspose2d
 from .layers import Embedding as Embedding
 from .layers import Linear as Linear
 from .layers import PReLU as PReLU
+from .lazy import LazyBatchNorm1d as LazyBatchNorm1d
+from .lazy import LazyBatchNorm2d as LazyBatchNorm2d
+from .lazy import LazyConv1d as LazyConv1d
+from .lazy import LazyConv2d as LazyConv2d
+from .lazy import LazyConvTranspose1d as LazyConvTranspose1d
+from .lazy import LazyConvTranspose2d as LazyConvTranspose2d
+from .lazy import LazyLinear as LazyLinear
 from .module import Module as Module
 from .norms import BatchNorm1d as BatchNorm1d
 from .norms import BatchNorm2d as BatchNorm2d
@@ -137,6 +144,13 @@ __all__ = [
     "L1Loss",
     "LSTMCell",
     "LayerNorm",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyLinear",
     "LeakyReLU",
     "Linear",
     "LocalResponseNorm",

@@ -51,7 +51,7 @@ class Parameter(Tensor):
         tensor([0., 0.], requires_grad=True)
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)  # users put notes on parameters, such as a rate of their own
 
     def __init__(self, data: Tensor, requires_grad: bool = True) -> None:
         if not isinstance(data, Tensor):

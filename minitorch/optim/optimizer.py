@@ -109,11 +109,13 @@ class Optimizer(Stateful):
         slots = self.slots(group)
         if slots == group.slots:
             return
-        group.slots = slots
+        ready = [each for each in group["params"] if not getattr(each, "is_unfilled", False)]  # of a lazy layer
+        group.slots = slots if len(ready) == len(group["params"]) else ()
         with concretely():
             first = {name: self.initial(group, name) for name in slots}
-            counts = {name: full((), first[name], dtype=float32) for name in slots if name in COUNTS}
-            for parameter in group["params"]:
+            known = next((self.state[each] for each in ready if self.state[each]), {})
+            counts = {n: known[n] if n in known else full((), first[n], dtype=float32) for n in slots if n in COUNTS}
+            for parameter in ready:
                 state = self.state[parameter]
                 for name in slots:
                     if name not in state:

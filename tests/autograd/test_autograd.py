@@ -621,3 +621,57 @@ def test_what_was_not_chosen_has_a_gradient_of_zero_whatever_the_cotangent_is(ba
             y = mt.jit(f)(x) if jitted else f(x)
             y.backward(mt.full(y.shape, bad))
             np.testing.assert_array_equal(x.grad.numpy(), np.array(expected, np.float32), err_msg=name)
+
+
+def test_functions_may_save_in_setup_context_and_say_more_of_their_results():
+    class Split(Function):
+        @staticmethod
+        def forward(x):
+            return x * x, x.sign(), x + 1
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.mark_non_differentiable(output[1])
+            ctx.set_materialize_grads(False)
+
+        @staticmethod
+        def backward(ctx, square, sign, more):
+            (x,) = ctx.saved_tensors
+            assert sign is None and more is None
+            return 2 * x * square
+
+    x = mt.tensor([1.0, -2.0], requires_grad=True)
+    square, sign, more = Split.apply(x)
+    assert square.requires_grad and more.requires_grad and not sign.requires_grad
+    square.sum().backward()
+    assert x.grad.tolist() == [2, -4]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, mt.jit])
+def test_a_function_may_write_its_argument(way):
+    class Root(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            x.sqrt_()
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            (root,) = ctx.saved_tensors
+            return g / (2 * root)
+
+    def step(x):
+        y = x * 1
+        view, z = y[1:], Root.apply(y)
+        assert z is y
+        (view.sum() + y.sum()).backward()
+        return y.detach()
+
+    x = mt.tensor([1.0, 4.0], requires_grad=True)
+    assert way(step)(x).tolist() == [1, 2]
+    assert x.grad.tolist() == [0.5, 0.5]
+    with pytest.raises(AutogradError, match="MT401"):
+        Root.apply(x)
