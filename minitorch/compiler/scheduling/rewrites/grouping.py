@@ -187,7 +187,7 @@ def regroup(procedure: Procedure, name: str, lanes: int, read: tuple[str, ...], 
             digits = unravelled(at, tuple(variables[one].extent for one in order))
             return {variables[one]: digit for one, digit in zip(order, digits, strict=True)}
 
-        fill: Block = (replace(store, array=tile, index=NOWHERE),)
+        fill: Block = (Store(tile, NOWHERE, store.value),)
         within = [variable(one, variables[one].extent) for one in read]
         element = linear(within, tuple(variables[one].extent for one in read))
         empty: Block = (replace(store, value=Read(tile.dtype, tile, element)),)
