@@ -21,7 +21,7 @@ stay in float32 until the product is complete.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ... import primitives as P
@@ -137,18 +137,23 @@ def _moved(axes: Axes | None, value: Node, user: Node, contraction: Node) -> Axe
     return (*((user.shape[:-2], axis) for axis in range(user.spec.ndim - 2)), *long[-2:])
 
 
+def _reached(start: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> set[Node]:
+    """Return the nodes that follow from some, directly or by way of others."""
+    found, pending = set[Node](), list(start)
+    while pending:
+        new = {*following(pending.pop())} - found
+        found |= new
+        pending += new
+    return found
+
+
 def _flows_back(reductions: Iterable[Node], cone: Container[Node], users: Users) -> bool:
     """Return whether a value of the cone reads the result of a reduction."""
-    pending = list(reductions)
-    seen = set(pending)
-    while pending:
-        for user in users[pending.pop()]:
-            if user in cone:
-                return True
-            if user not in seen and user.primitive.kind != "contraction":
-                seen.add(user)
-                pending.append(user)
-    return False
+
+    def following(node: Node) -> Iterable[Node]:
+        return () if node in cone else (user for user in users[node] if user.primitive.kind != "contraction")
+
+    return any(node in cone for node in _reached(reductions, following))
 
 
 def _obstacle(cone: _Cone, users: Users, outputs: set[Node], place: Mapping[Node, int]) -> str:
@@ -285,26 +290,20 @@ class _Flows:
 
     def is_factor(self, end: Node) -> bool:
         """Return whether a reduction is a maximum, or only factors of terms are computed of it per column."""
-        pending, seen = [end] * (end.primitive is P.reduce_sum), set[Node]()
-        while pending:
-            new = {user for user in self.users[pending.pop()] if self._is_kept_near(user)} - seen
-            for user in new:
-                is_whole = user.primitive.kind in POINTWISE and user.spec.size == self.cone.contraction.spec.size
-                if is_whole and user.primitive not in (P.mul, P.div, P.neg, P.cast):
-                    return False
-            seen |= new
-            pending += new
-        return True
+        if end.primitive is not P.reduce_sum:
+            return True
+        size = self.cone.contraction.spec.size
+        near = _reached([end], lambda node: filter(self._is_kept_near, self.users[node]))
+        whole = (user for user in near if user.primitive.kind in POINTWISE and user.spec.size == size)
+        return all(user.primitive in (P.mul, P.div, P.neg, P.cast) for user in whole)
 
     def _numbers(self, ends: Iterable[Node]) -> set[Node]:
         """Return the numbers of a row that are computed cheaply from some reductions."""
-        found, pending = set[Node](), list(ends)
-        while pending:
-            users = self.users[pending.pop()]
-            new = {user for user in users if user not in self.cone.axes and self._is_kept_near(user)} - found
-            found |= new
-            pending += new
-        return found
+
+        def following(node: Node) -> Iterable[Node]:
+            return (user for user in self.users[node] if user not in self.cone.axes and self._is_kept_near(user))
+
+        return _reached(ends, following)
 
     def _is_kept_near(self, node: Node) -> bool:
         """Return whether a value is not a root, but of the cone, or a cheap operation on numbers of a row."""
@@ -313,14 +312,6 @@ class _Flows:
 
     def _between(self, first: Node, second: Node) -> set[Node]:
         """Return the nodes that are computed from one node, and that another is computed from."""
-        below, pending = set[Node](), [first]
-        while pending:
-            new = {user for user in self.users[pending.pop()] if self.place[user] < self.place[second]} - below
-            below |= new
-            pending += new
-        found, pending = set[Node](), [second]
-        while pending:
-            new = (below & {*pending.pop().inputs}) - found
-            found |= new
-            pending += new
-        return found
+        last = self.place[second]
+        below = _reached([first], lambda node: (user for user in self.users[node] if self.place[user] < last))
+        return _reached([second], lambda node: below.intersection(node.inputs))

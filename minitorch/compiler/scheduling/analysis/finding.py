@@ -31,6 +31,9 @@ from ...loop_ir.tree import (
 )
 from ..rewrite import Named, refused
 
+Bounds = tuple[tuple[int, Index, int], ...]
+Place = tuple[Store | Accumulate, Bounds, tuple[Variable, ...]]  # a statement, with the conditions and loops around it
+
 
 def with_loops_replaced(
     block: Block, names: Iterable[str], change: Callable[[For], Iterable[Statement] | None]
@@ -205,23 +208,23 @@ def stores_of(block: Block) -> Iterator[Store | Accumulate]:
     return (each for each in statements(block) if isinstance(each, (Store, Accumulate)))
 
 
+def places_in(block: Block, bounds: Bounds = (), around: tuple[Variable, ...] = ()) -> Iterator[Place]:
+    """Yield all stores and accumulations of a block, each with the conditions and the loops around it."""
+    for each in block:
+        match each:
+            case Store() | Accumulate():
+                yield each, bounds, around
+            case For():
+                yield from places_in(each.body, bounds, (*around, each.variable))
+            case If():
+                yield from places_in(each.body, (*bounds, *each.inside.bounds), around)
+
+
 def for_elements(block: Block, sum_: Accumulate, value: Expression) -> Block:
     """Return a store to all elements that a statement of a block adds to: inside those of its loops and
     conditions that determine the element.
     """
-    inner: list[Variable] = []
-    bounds: list[tuple[int, Index, int]] = []
-
-    def within(block: Block, loops: tuple[Variable, ...], held: tuple[tuple[int, Index, int], ...]) -> None:
-        for each in block:
-            if each == sum_:
-                inner[:], bounds[:] = loops, held
-            elif isinstance(each, For):
-                within(each.body, (*loops, each.variable), held)
-            elif isinstance(each, If):
-                within(each.body, loops, (*held, *each.inside.bounds))
-
-    within(block, (), ())
+    *_, (_, bounds, inner) = (each for each in places_in(block) if each[0] == sum_)
     own = [one for one in inner if sum_.index.depends_on(one)]
     others = [one for one in inner if one not in own]
     said = [each for each in bounds if not any(each[1].depends_on(one) for one in others)]

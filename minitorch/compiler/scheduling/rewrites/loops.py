@@ -319,7 +319,7 @@ def outline(procedure: Procedure, *arrays: int | str) -> Procedure:
 
 
 @step
-def vectorise(procedure: Procedure, loop: str, inside: str | None = None) -> Procedure:
+def vectorise(procedure: Procedure, loop: str) -> Procedure:
     """Run the iterations of a loop in the lanes of a vector.
 
     A guard that holds in all lanes or in none is not a mask: it is put around the loop, as `unswitch` does.
@@ -334,7 +334,7 @@ def vectorise(procedure: Procedure, loop: str, inside: str | None = None) -> Pro
             )
         check_independent([each.variable], each.body, f"vectorise({loop!r})", sums=True)
 
-    return _marked(loop, Kind.VECTOR, procedure, check, inside)
+    return _marked(loop, Kind.VECTOR, procedure, check)
 
 
 @step

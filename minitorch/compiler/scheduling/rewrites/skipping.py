@@ -16,7 +16,6 @@ from ...loop_ir.index import NOWHERE, Index, Variable, extent_of, place_in
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
-    Block,
     For,
     If,
     Local,
@@ -30,7 +29,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import Bound
-from ..analysis.finding import at_loop, stores_of
+from ..analysis.finding import at_loop, places_in, stores_of
 from ..rewrite import step
 
 NOTHING, LOWEST, PLAIN = "0 or NaN", "-inf or NaN", "whatever"
@@ -166,13 +165,13 @@ class _Columns:
             at, size = place_in(over), extent_of(over)
             array = Local(f"{each.array.name}_rest{count or ''}", size, each.array.dtype)
             zero = literal(array.dtype, 0.0)
-            guards = list(_guards(self.loop.body, each))
+            _, guards, around = next(place for place in places_in(self.loop.body) if place[0] is each)
             within = Inside(tuple(bound for bound in guards if any(bound[1].depends_on(one) for one in over)))
             term: Statement = Accumulate(array, at, "reduce_sum", value)
             for bound in guards:
                 term = If(Inside((bound,)), (term,))
             total: Statement = Accumulate(each.array, each.index, "reduce_sum", Read(array.dtype, array, at))
-            others = tuple(one for one in _loops_around(self.loop.body, each) if one not in over)
+            others = tuple(one for one in around if one not in over)
             inner = in_loops((*others, *over), (term,))
             before += [Allocate(array), *in_loops(over, (Store(array, at, zero),))]
             before += [For(self.loop.variable, (If(fails, inner),))]
@@ -221,24 +220,6 @@ def _is_kept_finite(value: Expression) -> bool:
     same, lowest = condition.arguments
     is_zero = isinstance(here, Number) and not here.value
     return same == elsewhere and isinstance(lowest, Number) and lowest.value == -math.inf and is_zero
-
-
-def _loops_around(block: Block, wanted: Statement) -> list[Variable]:
-    """Return the loops of a block around a statement."""
-    for each in block:
-        if isinstance(each, (For, If)) and any(one is wanted for one in statements(each.body)):
-            inner = _loops_around(each.body, wanted)
-            return [each.variable, *inner] if isinstance(each, For) else inner
-    return []
-
-
-def _guards(block: Block, wanted: Statement) -> Iterator[Bound]:
-    """Yield the conditions of a block around a statement."""
-    for each in block:
-        if isinstance(each, (For, If)) and any(one is wanted for one in statements(each.body)):
-            if isinstance(each, If):
-                yield from each.inside.bounds
-            yield from _guards(each.body, wanted)
 
 
 Rule = Callable[[_Columns, Apply], tuple[str, Expression]]

@@ -29,11 +29,8 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import is_one_to_one, variables_of
-from ..analysis.finding import array_of, at_loop, has_loop, names_of, names_of_loops, with_statements
+from ..analysis.finding import Place, array_of, at_loop, has_loop, names_of, names_of_loops, places_in, with_statements
 from ..rewrite import check_fresh, refused, step
-
-Bounds = tuple[tuple[int, Index, int], ...]
-Place = tuple[Store | Accumulate, Bounds, tuple[Variable, ...]]  # a statement, with the conditions and loops around it
 
 
 @step
@@ -110,7 +107,7 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
 
 def uses(block: Block, value: Expression) -> list[Place]:
     """Return the statements that compute with a value, each with the conditions and the loops around it."""
-    return [each for each in _places(block) if value in each[0].value.all_parts]
+    return [each for each in places_in(block) if value in each[0].value.all_parts]
 
 
 def check_copied(what: str, block: Block, value: Expression, own: list[Variable]) -> list[Inside]:
@@ -138,21 +135,9 @@ def check_copied(what: str, block: Block, value: Expression, own: list[Variable]
     return [Inside(tuple(one for one in held if {*variables_of(one[1])} & inner <= {*own})) for _, held, _ in found]
 
 
-def _places(block: Block, bounds: Bounds = (), around: tuple[Variable, ...] = ()) -> Iterator[Place]:
-    """Yield all stores and accumulations, each with the conditions and the loops around it."""
-    for each in block:
-        match each:
-            case Store() | Accumulate():
-                yield each, bounds, around
-            case For():
-                yield from _places(each.body, bounds, (*around, each.variable))
-            case If():
-                yield from _places(each.body, (*bounds, *each.inside.bounds), around)
-
-
 def _dense(block: Block, argument: int, along: str, inner: str) -> tuple[Load | Store, tuple[Variable, ...]] | None:
     """Return a block's first access of an argument to neighbours along `along`, in `inner`, with all loops around."""
-    for each, _, around in _places(block):
+    for each, _, around in places_in(block):
         by_name = {one.name: one for one in around}
         if along not in by_name or inner not in by_name:
             continue
@@ -176,10 +161,10 @@ def _checked_reads(what: str, block: Block, element: Load, own: list[Variable]) 
 
 def _checked_store(what: str, block: Block, store: Store, own: list[Variable]) -> Inside:
     """Return the conditions under which an element is stored."""
-    ((_, bounds, around),) = [place for place in _places(block) if place[0] is store]
+    ((_, bounds, around),) = [place for place in places_in(block) if place[0] is store]
     others = [
         each
-        for each, _, _ in _places(block)
+        for each, _, _ in places_in(block)
         if (each.array == store.array and each is not store)
         or any(isinstance(part, Load) and part.buffer == store.array for part in each.value.all_parts)
     ]

@@ -17,6 +17,7 @@ from ..contractions import product_of
 from ..contractions.groups import LARGEST, group_size, is_along, paired
 from ..rewrite import Rewrite
 from . import NO_FACTS, Facts
+from .rows import in_copies
 
 COPIES = 4  # vectors of sums, so that one need not wait for the addition before
 
@@ -59,9 +60,7 @@ def _steps(nest: Nest, total: str, k: Variable, size: int, lanes: int, pairs: di
     copies = min(COPIES, whole)
     if copies > 1:
         arrays.append(f"{total}_copies")
-        yield R.split("v", copies, "o", "u", cut="v")
-        around = "o" if whole >= 2 * copies else "u"
-        yield R.split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
+        yield from in_copies("v", copies, whole, [total])
         yield R.unroll("u")
     yield R.vectorise("l")
     yield R.parallelise(*(row.name for row in nest.rows))

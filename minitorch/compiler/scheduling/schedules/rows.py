@@ -79,15 +79,20 @@ def _vectors(nest: Nest, layout: Layout, arrays: list[str], aligned: Mapping[int
         copies, whole = _copies(loop), loop.columns[-1].extent // lanes
         if 1 < copies <= whole:
             unrolled = True
-            yield R.split(f"v#{turn}", copies, "o", "u", cut="v")
-            for total in totals(loop):
-                around = "o" if whole >= 2 * copies else "u"
-                yield R.split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
-                arrays.append(f"{total}_copies")
+            yield from in_copies(f"v#{turn}", copies, whole, totals(loop))
+            arrays += [f"{total}_copies" for total in totals(loop)]
     if unrolled:
         yield R.unroll("u")
     if parts:
         yield R.vectorise("l")
+
+
+def in_copies(loop: str, copies: int, whole: int, sums: Iterable[str]) -> Iterator[Rewrite]:
+    """Yield the steps that give vectors of sums some copies, so that one need not wait for the addition before."""
+    yield R.split(loop, copies, "o", "u", cut="v")
+    for total in sums:
+        around = "o" if whole >= 2 * copies else "u"
+        yield R.split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
 
 
 def _copies(loop: Loop) -> int:
