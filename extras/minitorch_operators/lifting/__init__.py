@@ -27,14 +27,14 @@ from minitorch.passes.dead_code import DEAD_CODE
 from minitorch.passes.pipeline import Pass
 from minitorch.sizes import UndecidedError
 
-from . import activations, attention, choices, formulas, group_norm, pointwise, products, sliding
+from . import activations, attention, choices, group_norm, pointwise, products, sliding
 from .matching import Found
 
 Rule = Callable[[Node, set[Node]], Found]
 """(a node, the nodes that are read once) -> the operator in its place."""
 
 RULES: tuple[Rule, ...] = (
-    *formulas.FIRST,
+    *activations.FIRST,
     pointwise.signbit,
     pointwise.softmax,
     pointwise.log_softmax,
@@ -54,7 +54,7 @@ RULES: tuple[Rule, ...] = (
     products.dequantize,
     activations.clip_low,
     activations.clip_high,
-    *formulas.LATER,
+    *activations.LATER,
     choices.minimum,
     choices.reduce_min,
     choices.argmin,

@@ -1,25 +1,94 @@
-"""Activations that are composed of comparisons and selections: the rules that look for them.
-
-They are for floats of up to 32 bits, in which other runtimes have these operators.
-"""
+"""Activations, recognised by the formulas that they are composed of, and clipping, which has many of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import minitorch_operators as O
 from minitorch import dtypes
 from minitorch import primitives as P
 from minitorch.graph.build import apply
-from minitorch.ir import Node
+from minitorch.ir import Node, Primitive
+from minitorch.passes.patterns import Operation, number, op, wildcard
 
-from .matching import Found, either, is_number, number_of
+from .matching import Found, either, is_number, matched, number_of
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A rule of lifting: an operator in place of a formula of `x`.
+
+    Attributes:
+        pattern: the formula.
+        operator: what computes it.
+        params: of the operator, from the numbers of the formula, which may be any.
+        fits: whether the operator is meant, by the result, `x` and these numbers.
+    """
+
+    pattern: Operation
+    operator: Primitive
+    params: Callable[..., dict[str, Any]] = lambda **numbers: {}
+    fits: Callable[..., bool] = lambda node, x, **numbers: x.dtype.is_floating_point
+
+    def __call__(self, node: Node, single: set[Node]) -> Found:
+        for found in matched(self.pattern, node, {}):
+            x, numbers = found["x"], {name: float(each.params["value"]) for name, each in found.items() if name != "x"}
+            if self.fits(node, x, **numbers):
+                return apply(self.operator, x, source=node.source, **self.params(**numbers))
+        return None
+
+
+def _is_narrow(node: Node, *x: Node, **numbers: float) -> bool:
+    """Whether it is a float of up to 32 bits, in which other runtimes have these operators."""
+    return node.dtype.is_floating_point and node.dtype is not dtypes.float64
+
 
 _FAR = 20.0  # from here on, log(1 + e**x) is x in float32
+x, slope, far, gamma, alpha = wildcard("x"), number("slope"), number("far"), number("gamma"), number("alpha")
+_negative = op.less(x, 0)
+_power = op.exp(op.where(_negative, x, -x))
+_positive, _beyond = op.less(0, x), op.less(far, x)
+_gate = op.clip(x + 3, low=0.0, high=6.0)
+_curve = op.expm1(op.where(_positive, 0, x))
+_cubic = (x + ((x * x) * x) * 0.044715) * math.sqrt(2 / math.pi)
+
+FIRST = (
+    Formula(op.where(op.less_equal(x, 0), 0, x), O.relu),
+    Formula(op.where(_negative, _power, 1) / (_power + 1), O.sigmoid),
+    Formula(x * op.sigmoid(x), O.silu),
+    Formula((x * 0.5) * (op.erf(x * math.sqrt(0.5)) + 1), O.gelu, lambda: {"approximate": "none"}),
+    Formula((x * 0.5) * (op.tanh(_cubic) + 1), O.gelu, lambda: {"approximate": "tanh"}),
+    Formula(~op.equal(x, x), O.isnan),
+)
+LATER = (
+    Formula(_gate / 6, O.hardsigmoid, fits=_is_narrow),
+    Formula((x * _gate) / 6, O.hardswish, fits=_is_narrow),
+    Formula(op.where(_positive, x, x * slope), O.leaky_relu, lambda slope: {"slope": slope}, _is_narrow),
+    *(
+        Formula(
+            op.where(_positive, high, low),
+            O.elu,
+            lambda gamma=1.0, alpha=1.0: {"alpha": alpha / gamma, "gamma": gamma},
+            lambda node, x, gamma=1.0, alpha=1.0: bool(gamma) and _is_narrow(node, x),
+        )
+        for high in (x, x * gamma)
+        for low in (_curve, _curve * alpha)
+    ),
+    Formula(
+        op.where(_beyond, x, op.log1p(op.exp(op.where(_beyond, 0, x)))),
+        O.softplus,
+        lambda far: {},
+        lambda node, x, far: far >= _FAR and _is_narrow(node, x),
+    ),
+    Formula(x * op.tanh(op.softplus(x)), O.mish),
+    Formula(x / (op.abs(x) + 1), O.softsign, fits=_is_narrow),
+)
 
 
-def _is_narrow(node: Node) -> bool:
-    return node.dtype.is_floating_point and node.dtype is not dtypes.float64
+# Clipping -------------------------------------------------------------------------------------------------
 
 
 def _choice(node: Node) -> tuple[Node, Node, Node] | None:
@@ -33,9 +102,6 @@ def _above(node: Node, x: Node, or_equal: bool = False) -> float | None:
         return None
     number = number_of(node.inputs[0])
     return float(number) if node.inputs[1] is x and number is not None else None
-
-
-# Clipping -------------------------------------------------------------------------------------------------
 
 
 def _clipped(node: Node) -> tuple[Node, float, float]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import minitorch_operators as O
 from minitorch import primitives as P
 from minitorch.dtypes import stored
 from minitorch.graph.values import is_splat
 from minitorch.ir import Node
+from minitorch.passes.patterns import Operation, Param, Pattern, SplatOf, matches
 from minitorch.sizes import is_symbolic, same
 
 Found = Node | None
+Bindings = dict[str, Any]
 
 
 def is_number(node: Node, value: float) -> bool:
@@ -109,3 +113,24 @@ def channel_vector(node: Node, like: Node, dim: int = 1) -> Found:
     if small.primitive is P.reshape and small.inputs[0].shape == (length,):
         return small.inputs[0]
     return None
+
+
+def matched(pattern: Pattern, node: Node, bindings: Bindings) -> Iterator[Bindings]:
+    """Yield the bindings with which a pattern fits a node; the operands of a sum or a product may be exchanged."""
+    if not isinstance(pattern, Operation):
+        found = dict(bindings)
+        if matches(pattern, before_expand(node) if isinstance(pattern, SplatOf) else node, found):
+            yield found
+        return
+    if pattern.primitive is not node.primitive:
+        return
+    bindings = dict(bindings)
+    for name, wanted in pattern.params.items():
+        value = bindings.setdefault(wanted.name, node.params[name]) if isinstance(wanted, Param) else wanted
+        if node.params[name] != value:
+            return
+    for operands in (pattern.operands, pattern.operands[::-1])[: 1 + pattern.primitive.commutes]:
+        states = [bindings]
+        for each, operand in zip(operands, node.inputs, strict=True):
+            states = [new for old in states for new in matched(each, operand, old)]
+        yield from states

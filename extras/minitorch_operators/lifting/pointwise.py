@@ -10,7 +10,6 @@ from minitorch.graph.build import apply, literal
 from minitorch.ir import Node, Spec
 from minitorch.passes.patterns import Operation, op, param, wildcard
 
-from .formulas import matched
 from .matching import (
     Found,
     before_expand,
@@ -20,6 +19,7 @@ from .matching import (
     is_number,
     kept,
     last,
+    matched,
     mean,
     operands,
     plus,

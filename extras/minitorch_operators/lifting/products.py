@@ -14,8 +14,7 @@ from minitorch.ir import Node, Spec
 from minitorch.passes.constant_folding import fold
 from minitorch.passes.patterns import op, wildcard
 
-from .formulas import matched
-from .matching import Found, before_expand, either, is_number, last, operands
+from .matching import Found, before_expand, either, is_number, last, matched, operands
 
 
 def matmul(node: Node, single: set[Node]) -> Found:

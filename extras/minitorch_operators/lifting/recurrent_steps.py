@@ -10,8 +10,7 @@ from minitorch import primitives as P
 from minitorch.ir import Node, Primitive
 from minitorch.passes.patterns import Wildcard, op, wildcard
 
-from .formulas import matched
-from .matching import Found, either, is_number, operands
+from .matching import Found, either, is_number, matched, operands
 
 
 def _named(names: str) -> list[Wildcard]:
