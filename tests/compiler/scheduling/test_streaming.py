@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.scheduling import streaming
-from minitorch.compiler.target import LINE
+from minitorch.compiler.target import LINE, TARGETS
 from minitorch.graph import Graph
 from tests.support import graphs as random_graphs
 from tests.support.graphs import assert_compiled_agrees
@@ -52,6 +53,14 @@ def test_only_what_a_cache_does_not_hold():
     double = mt.jit(lambda x: x * 2, backend="llvm")
     assert streamed_stores(double, mt.zeros(rows, 1024)) == [True]
     assert streamed_stores(double, mt.zeros(rows // 8, 1024)) == [False]
+
+
+def test_squares_in_registers_go_past_no_cache():
+    """Short rows are transposed on the way: a square is written to registers, and from there past the caches."""
+    wide = replace(TARGETS["avx512"], caches=(*TARGETS["avx512"].caches[:2], 0))
+    x = mt.zeros(1024, 16)
+    (kernel,) = mt.jit(lambda x: x.softmax(-1)).ledger(x).for_target(wide).kernels
+    assert "regroup" in repr(kernel.schedule) and "!nontemporal" in kernel.llvm
 
 
 @pytest.mark.usefixtures("as_it_is")
