@@ -13,7 +13,6 @@ from ...ir import Node
 from ...tables import Table, Tabular
 from ..codegen import machine
 from ..codegen.emit import emit
-from ..fusion.cost_model import BYTE, work
 from ..loop_ir.expressions import Expression, Load
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
@@ -124,12 +123,6 @@ class Kernel(Tabular):
             return {each.name: each for each in count.packed(part.procedure, part.schedule)}
 
         return count.operations(self.compiled[0], packings)
-
-    @property
-    def work_ratio(self) -> float:
-        """Its time by the cost model, as a multiple of the time if it computed each node once."""
-        traffic = BYTE * (self.bytes_read + self.bytes_written)
-        return (self.operations.work + traffic) / max(1, sum(map(work, self.nodes)) + traffic)
 
     @property
     def flops(self) -> int:

@@ -47,6 +47,10 @@ class Division:
 
     sign: ClassVar[str]
 
+    def of(self, number: Any) -> Any:
+        """Return the quotient or remainder of another number or index."""
+        return number // self.divisor if self.sign == "//" else number % self.divisor
+
     @property
     def variables(self) -> frozenset[Variable]:
         """The variables in it."""
@@ -67,10 +71,6 @@ class Quotient(Division):
         low, high = self.index.bounds
         return low // self.divisor, high // self.divisor
 
-    def of(self, index: Index) -> Index:
-        """Return the quotient of another index."""
-        return index // self.divisor
-
 
 class Remainder(Division):
     """``index % divisor``."""
@@ -81,10 +81,6 @@ class Remainder(Division):
     def bounds(self) -> tuple[int, int]:
         """The smallest and the largest value."""
         return 0, self.divisor - 1
-
-    def of(self, index: Index) -> Index:
-        """Return the remainder of another index."""
-        return index % self.divisor
 
 
 @dataclass(frozen=True)
@@ -264,7 +260,8 @@ class Index:
                 return places.get(atom, _atom(atom))
             if isinstance(atom, Looked):
                 return looked(change(atom.value), atom.extent)
-            return atom.of(atom.index._rebuilt(places, change))
+            found: Index = atom.of(atom.index._rebuilt(places, change))
+            return found
 
         return _sum(((rebuilt(atom), factor) for atom, factor in self.terms), self.constant)
 

@@ -82,7 +82,19 @@ class DiskCache:
 
     def get(self, key: bytes) -> bytes | None:
         """Return the code under that key, or None unless it is exactly as it was written."""
-        return self._read(key) if self._ready(create=False) else None
+        if not self._ready(create=False):
+            return None
+        path = self._path(key)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        code = content[HEADER.size :]
+        if content[: HEADER.size] != HEADER.pack(MAGIC, key, len(code), hashlib.sha256(code).digest()):
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # "used now", for `_make_room`
+        return code
 
     def put(self, key: bytes, code: bytes) -> None:
         """Keep code under that key; errors are ignored."""
@@ -155,21 +167,6 @@ class DiskCache:
         return True
 
     # --- entries ---
-
-    def _read(self, key: bytes) -> bytes | None:
-        path = self._path(key)
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError:
-            content = b""
-        code = content[HEADER.size :]
-        if content[: HEADER.size] != HEADER.pack(MAGIC, key, len(code), hashlib.sha256(code).digest()):
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(path)  # "used now", for `_make_room`
-        return code
 
     def _make_room(self) -> None:
         """Keep to the limit by LRU eviction, down to three quarters of it."""

@@ -84,8 +84,7 @@ class Indices:
             return self._looked(atom)
         below = self.index(atom.index)
         if isinstance(below, ir.Constant) and not isinstance(below.type, ir.VectorType):
-            number = below.constant
-            return number // atom.divisor if isinstance(atom, Quotient) else number % atom.divisor
+            return atom.of(below.constant)
         variables = atom.index.variables
         return self.scopes.once(
             (atom, self.scopes.key_of(variables)), self.scopes.depth_of(atom.index), lambda: self._divided(atom, below)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...loop_ir.index import Division, Index, Quotient, Variable
+from ...loop_ir.index import Division, Index, Variable
 from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Store, arrays_written, statements
 from ..vector_memory import byte_size
 from .scopes import Scopes
@@ -54,8 +54,7 @@ class Registers:
                 total += factor * self.scopes.constants.get(atom, 0)
             else:
                 assert isinstance(atom, Division)
-                below = self.number(atom.index)
-                total += factor * (below // atom.divisor if isinstance(atom, Quotient) else below % atom.divisor)
+                total += factor * atom.of(self.number(atom.index))
         return total
 
     def set(self, key: tuple[Local, int], value: Any, depth: int) -> None:

@@ -106,8 +106,7 @@ class Runs:
             if isinstance(atom, Division) and self.scopes.varies_by_lane(atom.index):
                 rows, ahead = atom.divisor // length, (atom.index - whole) // length
                 if any(True for _ in self._divisions(atom.index)):
-                    below = self._within_run(atom.index, whole, length, row, column)
-                    place = below // atom.divisor if isinstance(atom, Quotient) else below % atom.divisor
+                    place = atom.of(self._within_run(atom.index, whole, length, row, column))
                 elif isinstance(atom, Quotient):
                     place = (row + ahead) // rows
                 else:
