@@ -12,7 +12,7 @@ from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
 from .golfing import Golf, golf
 from .libraries.devices import with_devices
-from .libraries.inductor import inductor
+from .libraries.inductor import inductor, optimised
 from .libraries.pytorch import with_onnxruntime, with_torch
 from .libraries.records import record
 from .libraries.stacks import Stacks, stacks, stacks_here
@@ -47,6 +47,7 @@ __all__ = [
     "laps",
     "measure",
     "operations",
+    "optimised",
     "panel",
     "peak_memory",
     "predict",

@@ -1,4 +1,7 @@
-"""What PyTorch runs for a call: the operations of eager mode, and the kernels that Inductor has written."""
+"""What other compilers make of it: Inductor of a call, and LLVM's own passes of a kernel.
+
+Of PyTorch that is the operations of eager mode, and the kernels that Inductor has written.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Callable
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
+
+from minitorch.compiler.target import Target
 
 from .pytorch import NoCompilerError
 
@@ -97,3 +102,33 @@ def has_compiler() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def optimised(text: str, target: Target) -> str:
+    """Return a module after all of LLVM's passes.
+
+    Args:
+        text: a module in LLVM's assembly language.
+        target: the machine that it is for.
+
+    Raises:
+        RuntimeError: if the text does not parse or is not well-formed; the message is LLVM's.
+
+    Example:
+        >>> from minitorch import course
+        >>> from minitorch.compiler.target import target_named
+        >>> text = "define i32 @six() { %a = add i32 2, 2  %b = add i32 %a, 2  ret i32 %b }"
+        >>> "ret i32 6" in course.optimised(text, target_named("avx2"))
+        True
+    """
+    import llvmlite.binding as llvm  # takes a while
+
+    llvm.initialize_all_targets()
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(target.cpu, target.features, opt=3)
+    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(3)
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return str(module)
