@@ -1,4 +1,4 @@
-"""File formats that other programs read and write, too. No format here can run code: no pickle, anywhere."""
+"""File formats that other programs read and write, too. No file can run code while it is read."""
 
 from __future__ import annotations
 

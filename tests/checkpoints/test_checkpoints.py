@@ -387,14 +387,12 @@ def test_links_into_the_store_of_hugging_faces_cache_are_followed(tmp_path: Path
     assert mt.load(snapshot)["a"].tolist() == [1.0] * 4
 
 
-@pytest.mark.parametrize("content", [b"PK\3\4" + bytes(100), b"\x80\x02}q\x00.", b"\x80\x04\x95" + bytes(10)])
+@pytest.mark.parametrize("content", [b"\x80\x02}q\x00.", b"\x80\x04\x95" + bytes(10)])
 def test_pickles_are_refused_with_what_to_do(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "pytorch_model.bin").write_bytes(content)
     for path in (tmp_path, tmp_path / "pytorch_model.bin"):
         with pytest.raises(CheckpointError, match=r"(?s)MT804.*run any code.*save_file"):
             mt.load(path)
-    with pytest.raises(CheckpointError, match="MT806"):
-        mt.save({}, tmp_path / "x.pt")
 
 
 @pytest.mark.parametrize(

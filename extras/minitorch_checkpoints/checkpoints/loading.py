@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from minitorch.nn.module import IncompatibleKeys
 from minitorch.packages import load as package
 from minitorch.tensor import Remote, Tensor, note_write
 
+from .. import pytorch_files
 from . import regions, structure
 from .reading import Checkpoint
 
@@ -28,16 +29,26 @@ MOST_SHOWN = 20  # problems in a message
 MOST_COMPARED = 1 << 20  # bytes of two tensors that are compared at a time; raising it takes more memory
 
 
-def load(path: str | os.PathLike[str], into: Any = None, *, strict: bool = True, cast: bool = False) -> Any:
-    """Read what `save` wrote, or what other programs have written as safetensors.
+def load(
+    path: str | os.PathLike[str] | IO[bytes],
+    into: Any = None,
+    *,
+    strict: bool = True,
+    cast: bool = False,
+    map_location: Any = None,
+    weights_only: bool = True,
+) -> Any:
+    """Read what `save` wrote, or what other programs have written as safetensors or by `torch.save`.
 
     Args:
-        path: of a safetensors file, of an index, or of their folder.
+        path: of a safetensors file, of an index, or of their folder; of a file of `torch.save`, or one that is open.
         into: a module, or a dict as it was saved, with modules, optimisers, schedulers, scalers and generators in their
-            places. Each takes its state; modules read their tensors one by one into the memory that they have. Numbers
-            and texts in it stay as they are, and what was saved in their places is returned.
+            places (of a file of `torch.save`, one object alone). Each takes its state; modules read their tensors one
+            by one into the memory that they have. Numbers and texts in it stay as they are, and what was saved in their
+            places is returned.
         strict: whether the names have to be those of the module.
         cast: convert tensors to the types that the module has, as `load_state_dict` does; else types have to be equal.
+        map_location, weights_only: PyTorch's, without effect: there is the CPU alone, and other objects are never read.
 
     Returns:
         What was saved. In the place of an object of `into` is what its `load_state_dict` returns: of a module, the
@@ -61,6 +72,11 @@ def load(path: str | os.PathLike[str], into: Any = None, *, strict: bool = True,
         >>> mt.load(path, into={"model": model, "optimizer": optimizer})["epoch"]
         3
     """
+    if not isinstance(path, (str, os.PathLike)) or pytorch_files.is_one(path):
+        found = pytorch_files.read(path, str(path))
+        if isinstance(into, Mapping):
+            raise TypeError("a file of torch.save is read whole: load it, and give each object its state")
+        return into.load_state_dict(found, strict=strict) if hasattr(into, "load_state_dict") else found
     with Checkpoint(path) as checkpoint:
         problems: list[str] = []
         plan = list(_plan(checkpoint, into, checkpoint.structure, problems, strict, cast, ()))

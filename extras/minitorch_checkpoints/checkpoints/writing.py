@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from minitorch.interpreters import concrete
 from minitorch.ir import Spec
 from minitorch.tensor import Tensor
 
-from .. import publishing, safetensors
+from .. import publishing, pytorch_files, safetensors
 from . import index, pieces, regions, structure
 
 Array = np.ndarray[Any, Any]
@@ -40,7 +40,7 @@ class _Entry:
 
 def save(
     value: Any,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | IO[bytes],
     *,
     max_shard_size: int | str = "5GB",
     metadata: Mapping[str, str] | None = None,
@@ -60,8 +60,9 @@ def save(
     Args:
         value: tensors, arrays (which come back as tensors), numbers, texts and None, in dicts, lists and tuples; and
             modules, optimisers, schedulers, a `GradScaler` and generators, whose state is written.
-        path: a file that ends in ``.safetensors``; otherwise a folder, made if it is not there, in which the files have
-            the names that Hugging Face gives them.
+        path: a file that ends in ``.safetensors``; one that ends in ``.pt``, ``.pth`` or the like, or an open file,
+            which is written as `torch.save` does, without modules and other objects; otherwise a folder, made if it is
+            not there, in which the files have the names that Hugging Face gives them.
         max_shard_size: in a folder, the bytes of tensors in a file, as a number or as in ``"5GB"``. A larger tensor has
             a file of its own.
         metadata: texts to go with it.
@@ -77,14 +78,17 @@ def save(
         >>> mt.load(path)["epoch"]
         3
     """
+    if not isinstance(path, (str, os.PathLike)):
+        pytorch_files.write(value, path)
+        return
     place = Path(path)
     is_file = place.suffix == ".safetensors"
     if place.suffix in index.PICKLES:
-        raise CheckpointError(
-            "MT806",
-            f"{place} would be taken for a pickle, and a checkpoint is none",
-            fix=f"mt.save(value, {place.with_suffix('.safetensors').name!r})",
-        )
+        place = Path(os.path.realpath(place))
+        with publishing.beside(place.parent, _own(place.name)) as new:
+            pytorch_files.write(value, new / place.name)
+            publishing.publish(new / place.name, place.parent, publishing.mode_of(place))
+        return
     if is_file and place.is_symlink():
         place = Path(os.path.realpath(place))
     limit = _bytes(max_shard_size)
