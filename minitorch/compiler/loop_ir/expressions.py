@@ -6,14 +6,14 @@ stores, are in `minitorch.compiler.loop_ir.loops`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import is_
 from typing import Any
 
 from ...dtypes import DType, bfloat16, float16, float32
-from .index import VARIABLES, Atom, Division, Index, Looked, Variable
+from .index import VARIABLES, Division, Index, Looked, Variable
 
 Places = Mapping[Variable, Index]
 
@@ -336,16 +336,6 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
     return change
 
 
-def atoms(expression: Expression) -> Iterator[Atom]:
-    """Yield the atoms of all indices of an expression, nested ones included."""
-    indices = indices_of(expression)
-    while indices:
-        for atom, _ in indices.pop().terms:
-            yield atom
-            if isinstance(atom, Division):
-                indices.append(atom.index)
-
-
 def indices_of(expression: Expression) -> list[Index]:
     """Return the indices of an expression and of its conditions, without those in its parts."""
     index, inside = getattr(expression, "index", None), getattr(expression, "inside", ALWAYS)
@@ -357,4 +347,11 @@ def looked_up(expression: Expression) -> list[Looked]:
     """Return the data-dependent indices (gathers) of an expression, without its parts."""
     if not any(index.is_data for index in indices_of(expression)):
         return []
-    return [atom for atom in atoms(expression) if isinstance(atom, Looked)]
+    found, indices = [], indices_of(expression)
+    while indices:
+        for atom, _ in indices.pop().terms:
+            if isinstance(atom, Looked):
+                found.append(atom)
+            elif isinstance(atom, Division):
+                indices.append(atom.index)
+    return found

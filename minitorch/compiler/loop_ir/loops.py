@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...dtypes import DType, float32, float64
-from .expressions import Apply, Expression, Sum, atoms
-from .index import Index, Looked, Shape, Variable, extent_of
+from .expressions import Apply, Expression, Sum
+from .index import Index, Shape, Variable, extent_of
 
 Bounds = tuple[int, int]  # the least and the largest number
 
@@ -175,13 +175,7 @@ class LoopKernel:
     @property
     def looks_up(self) -> bool:
         """Whether it gathers, so that an index may be out of range."""
-        return any(
-            isinstance(atom, Looked)
-            for nest in self.nests
-            for _, statement in nest.statements
-            for part in statement.value.all_parts
-            for atom in atoms(part)
-        )
+        return any(each.value.looks_up for nest in self.nests for _, each in nest.statements)
 
 
 def neutral(reduction: str, dtype: DType) -> Any:

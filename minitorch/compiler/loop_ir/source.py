@@ -69,7 +69,6 @@ class _Printer:
         self.known: dict[Expression, str] = {}  # the names of values that have a line
         self.given = 0  # names of values
         self.inside: set[tuple[int, Index, int]] = set()  # conditions that hold where text is being written
-        self.read: dict[Expression, frozenset[int | Local]] = {}  # the arrays that a value depends on
         self.depths: dict[Expression, int] = {}
 
     def block(self, block: Block, depth: int) -> None:
@@ -118,7 +117,7 @@ class _Printer:
                 value = form.format(target, bare(value) if form.endswith(")") else value)
             past_caches = isinstance(statement, Store) and statement.past_caches
             self._line(depth, f"{target} = {bare(value)}{'  # past the caches' * past_caches}")
-            self.known = {part: name for part, name in self.known.items() if statement.array not in self._reads(part)}
+            self.known = {part: name for part, name in self.known.items() if statement.array not in part.reads}
             self.depths = {}
 
     def _name_shared(
@@ -166,18 +165,9 @@ class _Printer:
             self._line(depth + 1, f"{name} = {bare(self.text(part))}")
             self.known, self.inside, self.depths = known, before, depths
 
-    def _reads(self, expression: Expression) -> frozenset[int | Local]:
-        found = self.read.get(expression)
-        if found is None:
-            parts = (part for part in expression.all_parts if isinstance(part, (Load, Read)))
-            arrays = (part.local if isinstance(part, Read) else part.buffer for part in parts)
-            found = self.read[expression] = frozenset(arrays)
-        return found
-
     def _epoch(self, expression: Expression, written: Sequence[int | Local]) -> int:
         """Return the number of the last statement that wrote to an array that a value reads."""
-        arrays = self._reads(expression)
-        return max((number for number, array in enumerate(written) if array in arrays), default=-1)
+        return max((number for number, array in enumerate(written) if array in expression.reads), default=-1)
 
     def _depth(self, expression: Expression) -> int:
         """Return the nesting depth of a value within its line."""

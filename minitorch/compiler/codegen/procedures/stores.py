@@ -10,7 +10,7 @@ from ....dtypes import int32
 from ...loop_ir.expressions import Load
 from ...loop_ir.index import Index
 from ...loop_ir.loops import neutral
-from ...loop_ir.tree import Accumulate, Block, Local, Place, Procedure, Read, Store, statements
+from ...loop_ir.tree import Accumulate, Block, Local, Place, Procedure, Read, Store, arrays_read
 from ...scheduling.analysis.finding import factors_of
 from ...target import MOST_STEP
 from ..instructions import before_store, combine, constant, multiply_add
@@ -38,13 +38,7 @@ class Stores:
     ) -> None:
         self.scopes, self.registers, self.builder = scopes, registers, scopes.builder
         self.memory, self.expressions = memory, expressions
-        self.read = {
-            part.buffer
-            for each in statements(procedure.body)
-            if isinstance(each, (Store, Accumulate))
-            for part in each.value.all_parts
-            if isinstance(part, Load)
-        }
+        self.read = sorted(each for each in arrays_read(procedure.body) if isinstance(each, int))
 
     def interleaved(self, block: Block) -> int:
         """Return how many stores fill all between one lane's element and the next one's; at least 1."""
@@ -91,7 +85,7 @@ class Stores:
 
         def offset() -> Any:
             found: Any = integer(0)
-            for other in sorted(self.read):
+            for other in self.read:
                 same = self.builder.icmp_unsigned("==", self.memory.starts[array], self.memory.starts[other])
                 found = self.builder.select(same, integer(-1), found)
             return found
