@@ -138,17 +138,19 @@ class Iterations:
         self.positive: list[Form] = []
         self.zero: list[Form] = []
         self.index = a.index
+        parts = dict.fromkeys(atom for index in (a.index, b.index) for atom, _ in index.terms)
+        self.digits = [atom for atom in parts if not Index(((atom, 1),)).is_data]
         for access, is_second in ((a, False), (b, True)):
             for low, index, end in access.bounds:
-                for by in {1, *_divisors(access.index)}:  # what follows for quotients, and is found later than needed
+                for by in {1, *_divisors(access.index)}:  # and what follows for quotients
                     self._between(low // by, self._form(index // by, is_second), (end - 1) // by + 1)
         self.zero.append(plus((self._form(a.index, False), 1), (self._form(b.index, True), -1)))
 
     def may_differ(self, apart: Iterable[Variable]) -> bool:
         """Whether one of some variables may have another value in the second iteration."""
-        digits = [atom for atom, _ in self.index.terms if not Index(((atom, 1),)).is_data]
+        digits = [atom for atom in self.digits if self.index.coefficient(atom)]
         for atom in digits:  # by themselves first: what they are made of would be many constraints more
-            self._is_fixed(atom, digits)
+            self._is_fixed(atom, alone=True)
         left = [each for each in apart if not self._is_fixed(each)]
         if left:  # quotients and remainders may fix the variables that they are made of
             for atom in digits:
@@ -161,17 +163,17 @@ class Iterations:
         outside = plus((form, -1), ({ONE: low - 1}, 1)), plus((form, 1), ({ONE: end}, -1))
         return all(are_contradictory(self.zero, [*self.positive, each]) for each in outside)
 
-    def _is_fixed(self, atom: Atom, digits: Iterable[Atom] | None = None) -> bool:
+    def _is_fixed(self, atom: Atom, alone: bool = False) -> bool:
         """Whether something has the same value in both iterations; if so, this is known from then on.
 
-        With `digits`, only what is known of them alone is used.
+        If `alone`, only what is known of the digits is used.
         """
         self._atom(atom, False), self._atom(atom, True)
         change, zero, positive = self._unknown(atom, True), self.zero, self.positive
         if {change: 1} in zero:
             return True
-        if digits is not None:
-            own = {ONE, *(self._unknown(each, is_change) for each in digits for is_change in (False, True))}
+        if alone:
+            own = {ONE, *(self._unknown(each, is_change) for each in self.digits for is_change in (False, True))}
             zero, positive = (
                 [each for each in forms if own >= {unknown for unknown, by in each.items() if by}]
                 for forms in (zero, positive)
