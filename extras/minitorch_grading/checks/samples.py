@@ -104,6 +104,25 @@ def _sometimes_constant(random: Random, node: Node, chance: float) -> Node:
 # Shrinking ------------------------------------------------------------------------------------------------------
 
 
+def shrink(graph: Graph, is_wrong: Callable[[Graph], bool]) -> Graph:
+    """The smallest graph that is reached by leaving out, as long as it is still wrong.
+
+    Args:
+        graph: one that is wrong.
+        is_wrong: whether a graph is.
+
+    Example:
+        >>> big = random_graph(Random(0), 12)
+        >>> print(shrink(big, lambda graph: graph.count()["sub"] > 0))
+        graph(x: f32[2,3]):
+          %0 = sub(x, x) : f32[2,3]
+          return %0
+    """
+    while (smaller := next(filter(is_wrong, smaller_ones(graph)), None)) is not None:
+        graph = smaller
+    return graph
+
+
 def smaller_ones(graph: Graph) -> Iterator[Graph]:
     """Graphs with less in them, in which something still happens."""
     return (each for each in _smaller(graph) if any(node.primitive is not P.constant for node in each.nodes))
