@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import BY_NUMPY, DType
+from .dtypes import BY_NUMPY, DType, float32
 from .errors import AutogradError
 from .ir import Node, Primitive, Shape, Spec
 from .methods import TensorMethods
@@ -70,6 +70,8 @@ TensorValue = np.ndarray[Any, Any] | Node | Spec | Remote
 class Tensor(TensorMethods):
     """An n-dimensional array with PyTorch's names and semantics. Make one with `minitorch.tensor`.
 
+    The class itself makes float32 of data, as in PyTorch, or of sizes: ``Tensor([1, 2])``, ``Tensor(2, 3)``.
+
     Attributes:
         shape: a tuple of ints, known without computing anything.
         dtype: the element type.
@@ -103,7 +105,21 @@ class Tensor(TensorMethods):
     _past: list[tuple[int, bool, TapeEntry | None]]  # set by recorded writes: histories, up to which version
     _layout: Any  # of a trace's stand-in for an argument: the argument's layout (`interpreters.views`)
 
-    def __init__(self, value: TensorValue, requires_grad: bool = False) -> None:
+    def __init__(self, *data: Any) -> None:
+        if all(type(each) is int for each in data):
+            self._hold(np.zeros(data or 0, np.float32))
+            return
+        (given,) = data
+        if isinstance(given, Tensor):
+            if given.dtype is not float32:
+                raise TypeError(f"Tensor(x) takes float32, and x is {given.spec}: minitorch.tensor(x), or x.float()")
+            self._hold(given._value)
+            self._view = given._view and given._view.again()
+            return
+        self._hold(np.zeros(given, np.float32) if type(given).__name__ == "Size" else np.array(given, np.float32))
+
+    def _hold(self, value: TensorValue, requires_grad: bool = False) -> None:
+        """Begin with a value, and no history."""
         self._value = value
         self._requires_grad = requires_grad
         self._grad = None
@@ -215,6 +231,21 @@ class Tensor(TensorMethods):
         return self if self._view is None else self._view.root
 
     __hash__ = object.__hash__
+
+
+_new = object.__new__
+
+
+def with_value(value: TensorValue, requires_grad: bool = False) -> Tensor:
+    """Return a tensor with a value."""
+    tensor = _new(Tensor)
+    tensor._value = value
+    tensor._requires_grad = requires_grad
+    tensor._grad = None
+    tensor._entry = None
+    tensor._view = None
+    tensor._version = 0
+    return tensor
 
 
 class View:
@@ -376,7 +407,7 @@ def share(tensor: Tensor) -> Tensor:
 
 def twin_of(tensor: Tensor) -> Tensor:
     """Return another tensor with the same value and no history, which does not keep the tensor alive."""
-    twin = Tensor(tensor._value)
+    twin = with_value(tensor._value)
     if tensor._view is not None:
         twin._view = tensor._view.again()
     return twin
@@ -389,7 +420,7 @@ def ghost(tensor: Tensor) -> Tensor:
     """
     if tensor._entry is None and tensor._requires_grad:
         return tensor
-    shade = Tensor(Spec(tensor.shape, tensor.dtype))
+    shade = with_value(Spec(tensor.shape, tensor.dtype))
     shade._requires_grad = tensor._requires_grad
     shade._entry = tensor._entry
     return shade

@@ -17,7 +17,7 @@ from minitorch.errors import NonFiniteError
 from minitorch.interpreters import Watcher, block, callback, current_staging, watching
 from minitorch.ir import Node, Primitive, Source, Spec
 from minitorch.nn import Module
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, with_value
 from minitorch.tree import flatten, unflatten
 
 Array = np.ndarray[Any, Any]
@@ -219,7 +219,7 @@ def breakpoint() -> None:
     def stop(arrays: list[Array]) -> None:
         found = list(kept)
         for place, array in zip(places, arrays, strict=True):
-            found[place] = Tensor(array)
+            found[place] = with_value(array)
         debugger.stop_at(source, function, outside, unflatten(structure, found))
 
     callback(stop, list(recorded.values()))

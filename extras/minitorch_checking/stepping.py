@@ -23,7 +23,7 @@ from minitorch.ir import Node, Source
 from minitorch.modes.tracing.traced import Traced
 from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.tables import Table, Tabular
-from minitorch.tensor import Tensor, fetched
+from minitorch.tensor import Tensor, fetched, with_value
 
 from .naming import Names, names_of
 
@@ -120,7 +120,7 @@ def values(f: Inspectable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         if not is_splat(node):
             variables = [name for code, name in names.of.get(node, ()) if _is_in(code, node.source)]
             here = kernels.get(node.source, ()) if node.source else ()
-            rows.append(Value(variables[0] if variables else listed[node], node, Tensor(known[node]), here))
+            rows.append(Value(variables[0] if variables else listed[node], node, with_value(known[node]), here))
     return Values(rows)
 
 
@@ -225,7 +225,7 @@ class _Variables:
         """Some variables get values."""
         for node in nodes:
             if not is_splat(node):
-                tensor = self._all[_identifier(self._listed[node])] = Tensor(known[node])
+                tensor = self._all[_identifier(self._listed[node])] = with_value(known[node])
                 for code, name in self._names.of.get(node, ()):
                     self._all[name] = self._own.setdefault(code, {})[name] = tensor
 

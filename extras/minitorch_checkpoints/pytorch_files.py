@@ -32,7 +32,7 @@ from minitorch.dtypes import (
 )
 from minitorch.errors import CheckpointError
 from minitorch.nn.parameter import Parameter
-from minitorch.tensor import Tensor, readable
+from minitorch.tensor import Tensor, readable, with_value
 
 _STORAGES: dict[str, DType] = {
     "BFloat16Storage": bfloat16, "BoolStorage": bool_, "ByteStorage": uint8, "CharStorage": int8,
@@ -219,7 +219,7 @@ def _rebuilt(storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int
     if min((offset, *size, *stride)) < 0 or (not empty and last >= storage.size):
         raise ValueError("a tensor that is not inside its storage")
     part = np.lib.stride_tricks.as_strided(storage[offset:], size, [by * storage.itemsize for by in stride])
-    return Tensor(part, requires_grad=bool(needs))
+    return with_value(part, requires_grad=bool(needs))
 
 
 def _parameter(data: Tensor, requires_grad: bool, *_: Any) -> Parameter:

@@ -35,7 +35,7 @@ from minitorch.modes.ways_in.calling import P, R
 from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.modes.ways_in.jit import MAX_SIGNATURES, Jitted
 from minitorch.passes import DEFAULT, INTEGER_PRODUCTS, Pass
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, with_value
 from minitorch.tree import flatten, unflatten
 from minitorch_amp.autocast_mode import Autocast, Casting, current_autocast
 from minitorch_inference.beforehand import Beforehand, Frozenness
@@ -74,7 +74,7 @@ class _Evaluated(Signatures):
             known: dict[int, Tensor] = {}  # a tensor that is given twice stays one input
             for place, leaf in enumerate(leaves):
                 if isinstance(leaf, Tensor):
-                    leaves[place] = known.setdefault(id(leaf), Tensor(leaf._value))
+                    leaves[place] = known.setdefault(id(leaf), with_value(leaf._value))
             args, kwargs = unflatten(structure, leaves)
         before = _switch(self.modes)
         try:
@@ -142,7 +142,7 @@ class Frozen(Inspectable[P, R]):
         empty: dict[int, Tensor] = {}  # a trace is for any values, and recorded ones are not known yet
         for place, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
-                made = empty.setdefault(id(leaf), Tensor(np.empty(leaf.shape, leaf.dtype.numpy)))
+                made = empty.setdefault(id(leaf), with_value(np.empty(leaf.shape, leaf.dtype.numpy)))
                 leaves[place] = made
         args, kwargs = unflatten(structure, leaves)
         with interpreting(None):

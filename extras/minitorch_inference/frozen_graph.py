@@ -23,7 +23,7 @@ from minitorch.modes.tracing.options import Request
 from minitorch.modes.tracing.trace import of_graph
 from minitorch.modes.tracing.traced import Traced
 from minitorch.passes import Pass
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, with_value
 from minitorch.tree import flatten, unflatten
 from minitorch_amp.autocast_mode import Autocast
 from minitorch_inference.beforehand import Beforehand, constant_bytes
@@ -132,7 +132,7 @@ class FrozenGraph(Frozen[..., Any]):
 
 def _of_no_memory(spec: Spec) -> Tensor:
     """A tensor that has a shape and a type, and one element of memory."""
-    return Tensor(np.broadcast_to(np.zeros((), spec.dtype.numpy), spec.shape))
+    return with_value(np.broadcast_to(np.zeros((), spec.dtype.numpy), spec.shape))
 
 
 def load_frozen(folder: str | os.PathLike[str], backend: str = backends.DEFAULT) -> FrozenGraph:

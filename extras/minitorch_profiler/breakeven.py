@@ -18,7 +18,7 @@ from minitorch.modes.tracing.explain import Argued, SignatureReport
 from minitorch.modes.tracing.program import Program
 from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.tables import Tabular
-from minitorch.tensor import Tensor, fetched
+from minitorch.tensor import Tensor, fetched, with_value
 from minitorch.tree import unflatten
 
 LONG = 0.05  # seconds; slower programs get one further run, as the first one finds cold caches
@@ -103,7 +103,7 @@ def of_signature(f: Inspectable[..., Any], report: SignatureReport, program: Pro
         if name in report.same:
             first[name] = first[report.same[name]]
         elif isinstance(value, Spec):
-            first[name] = Tensor(np.zeros(value.shape, value.dtype.numpy), name in report.needs_grad)
+            first[name] = with_value(np.zeros(value.shape, value.dtype.numpy), name in report.needs_grad)
         else:
             first[name] = value.module() if isinstance(value, Argued) else value
     args, kwargs = unflatten(report.structure, list(first.values()))
@@ -153,7 +153,7 @@ def eagerly(graph: Graph) -> Callable[[Sequence[np.ndarray[Any, Any]]], list[Ten
     outputs = [place[node] for node in graph.outputs]
 
     def run(arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
-        values: list[Any] = [*map(Tensor, arrays), *beside]
+        values: list[Any] = [*map(with_value, arrays), *beside]
         for primitive, operands, params, at, needed_no_more in steps:
             values[at] = primitive(*[values[each] for each in operands], **params)
             for each in needed_no_more:
@@ -164,4 +164,4 @@ def eagerly(graph: Graph) -> Callable[[Sequence[np.ndarray[Any, Any]]], list[Ten
 
 
 def _literal(node: Node) -> Tensor:
-    return Tensor(np.broadcast_to(np.asarray(node.params["value"], node.dtype.numpy), node.shape))
+    return with_value(np.broadcast_to(np.asarray(node.params["value"], node.dtype.numpy), node.shape))

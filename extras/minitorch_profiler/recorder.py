@@ -18,7 +18,7 @@ import numpy as np
 from minitorch.interpreters import Handle, Watcher, explained, interpreting, settled, shares_memory
 from minitorch.interpreters.state import thread
 from minitorch.ir import Place, Primitive, user_place
-from minitorch.tensor import Tensor, fetched
+from minitorch.tensor import Tensor, fetched, with_value
 
 Array = np.ndarray[Any, Any]
 ArrayMeta = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
@@ -119,7 +119,7 @@ class Recorder(Watcher):
             value = settled(value, primitive)
         self._note(begin, perf_counter_ns(), primitive, arrays, params.get("dim"), value)
         self.before += begin - entered
-        return Tensor(value)
+        return with_value(value)
 
     def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
         """Write into the memory, and note when."""

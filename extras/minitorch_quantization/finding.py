@@ -25,7 +25,7 @@ from minitorch.errors import TracedValueError, TracingError
 from minitorch.interpreters import Staging, interpreting, on_top
 from minitorch.ir import Node, Primitive
 from minitorch.nn.module import Module
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, with_value
 from minitorch.tree import flatten
 
 from .modules.operations import Operands, is_counted
@@ -130,7 +130,7 @@ def find_operations(
         for name, module in named:
             module.quantised = spies[name] = _Spy(staging, name, noted)
         with interpreting(staging), no_grad():
-            given = [Tensor(staging.input(x.spec, "x")) if isinstance(x, Tensor) else x for x in arguments]
+            given = [with_value(staging.input(x.spec, "x")) if isinstance(x, Tensor) else x for x in arguments]
             leaves = [x for x in flatten(model(*given))[0] if isinstance(x, Tensor)]
             outputs = {staging.node_of(x) for x in leaves}
         fed = [x._value for x in given if isinstance(x, Tensor)]

@@ -17,7 +17,7 @@ from ..errors import AutogradError
 from ..interpreters import Span, current_staging, for_one_line, set_grad_enabled, set_handler, twin
 from ..ir import Node, Primitive, Shape, Source, Spec, user_source
 from ..primitives import add, mul
-from ..tensor import TapeEntry, Tensor, as_of, fetched, ghost
+from ..tensor import TapeEntry, Tensor, as_of, fetched, ghost, with_value
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -160,7 +160,7 @@ class Cotangents(Tensor):
     __slots__ = ("parts",)
 
     def __init__(self, parts: dict[int, Tensor]) -> None:
-        super().__init__(_NO_VALUE)
+        self._hold(_NO_VALUE)
         self.parts = parts
 
     def merged(self, other: Cotangents) -> Cotangents:
@@ -207,9 +207,9 @@ def record_many(
         return backward(cotangents.parts, again, asked)
 
     whole = Primitive(name, "custom", no_primitive, no_primitive, gradient=(rule,))
-    bundle = Tensor(_NO_VALUE)
+    bundle = with_value(_NO_VALUE)
     bundle._requires_grad = True
-    bundle._entry = TapeEntry(whole, inputs, {}, Tensor(_NO_VALUE))
+    bundle._entry = TapeEntry(whole, inputs, {}, with_value(_NO_VALUE))
     for position, output in enumerate(outputs):
         value = twin(output) if position in saved_outputs else ghost(output)
         if position in saved_outputs:

@@ -18,7 +18,7 @@ from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
 from ..errors import DTypeError, ShapeError, ShardingError, compose
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
-from ..tensor import Remote, Tensor, fetched, note_write, readable
+from ..tensor import Remote, Tensor, fetched, note_write, readable, with_value
 from .movement.parts import unbind
 
 Array = np.ndarray[Any, Any]
@@ -187,7 +187,7 @@ def from_dlpack(source: Any) -> Tensor:
             why="memory is taken over through NumPy, on the CPU, for the types that both have",
             fix="convert it first, e.g. to float32 on the CPU without a gradient",
         ) from None
-    return Tensor(array)
+    return with_value(array)
 
 
 # To text --------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ..errors import DTypeError
 from ..interpreters import current_staging
 from ..primitives import Literal, cast, constant
 from ..sizes import is_symbolic
-from ..tensor import Tensor, fetched
+from ..tensor import Tensor, fetched, with_value
 from .options import is_traced
 
 __all__ = ["promote_types", "result_type"]
@@ -104,7 +104,7 @@ def from_array(array: np.ndarray[Any, Any]) -> Tensor:
     native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     dtype = dtypes.as_dtype(native.dtype)
     if current_staging() is None:
-        return Tensor(native)
+        return with_value(native)
     return constant(value=Literal(native), shape=native.shape, dtype=dtype)
 
 

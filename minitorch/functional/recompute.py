@@ -16,7 +16,7 @@ from ..autograd.tape import overwritten
 from ..errors import AutogradError
 from ..interpreters import set_grad_enabled, twin
 from ..ir import Primitive, Source
-from ..tensor import TapeEntry, Tensor, ghost
+from ..tensor import TapeEntry, Tensor, ghost, with_value
 
 
 class Recomputation:
@@ -84,7 +84,7 @@ def recorded_since(outputs: Sequence[Tensor], serial: int) -> list[TapeEntry]:
 def _strip(entry: TapeEntry) -> None:
     assert entry.inputs is not None
     entry.inputs = tuple(map(ghost, entry.inputs))
-    shade = Tensor(entry.output.spec)  # a saved output has no entry, so `ghost` would take it for a leaf, and keep it
+    shade = with_value(entry.output.spec)  # a saved output has no entry: `ghost` would take it for a leaf
     shade._requires_grad = True
     entry.output, entry.output_version = shade, shade._version
     if entry.primitive.kind == "custom":  # its rule may keep values alive

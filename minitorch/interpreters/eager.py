@@ -12,7 +12,7 @@ import numpy as np
 from ..dtypes import DType
 from ..errors import ShapeError, TracingError
 from ..ir import MOST, Node, Primitive, Spec
-from ..tensor import Remote, Tensor, fetched, readable
+from ..tensor import Remote, Tensor, fetched, readable, with_value
 from .provenance import leaked
 from .shapes import common_shape
 
@@ -51,11 +51,11 @@ class Eager:
             raise explained(error, primitive, inputs, params) from None
         if type(value) is not np.ndarray or not value.flags.c_contiguous:
             value = settled(value, primitive)
-        return Tensor(value)
+        return with_value(value)
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
         """Return a constant of no dimensions, by a short path: every `x * 2` makes one."""
-        return Tensor(self.run(np.array, value, dtype.numpy))
+        return with_value(self.run(np.array, value, dtype.numpy))
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
         """Write into the memory, which all views share."""

@@ -12,7 +12,7 @@ import numpy as np
 from ..dtypes import PYTHON_NUMBERS, DType
 from ..errors import ShapeError, TracedValueError, TracingError
 from ..ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, as_stored, user_source
-from ..tensor import Tensor, View, next_serial
+from ..tensor import Tensor, View, next_serial, with_value
 from .broadcasting import expand_operands, operands_text
 from .eager import check_writeable
 from .provenance import Trace, leaked, made_by
@@ -238,7 +238,7 @@ class Staging:
             inputs = expand_operands(inputs, primitive.name)
         nodes = tuple([self.node_of(tensor) for tensor in inputs])
         try:
-            output = Tensor(self._append(primitive, nodes, params))
+            output = with_value(self._append(primitive, nodes, params))
         except ShapeError as error:
             error.locate(operands_text(inputs) or str(user_source()))
             raise

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..tensor import Tensor
+from ..tensor import Tensor, with_value
 from . import layers, norms
 from .module import Module
 from .parameter import Parameter
 
 
 def _unfilled() -> Parameter:
-    empty = Parameter(Tensor(np.empty(0, np.float32)))
+    empty = Parameter(with_value(np.empty(0, np.float32)))
     empty.is_unfilled = True  # type: ignore[attr-defined]
     return empty
 

@@ -58,7 +58,7 @@ class Parameter(Tensor):
             raise TypeError(f"a Parameter is made of a tensor, not of {type(data).__name__}: minitorch.tensor(...)")
         fix = "make parameters before the recording, or with minitorch.nn's modules"
         traced = isinstance(data._value, Node)
-        super().__init__(concrete(data, "nn.Parameter", fix=fix) if traced else data._value)
+        self._hold(concrete(data, "nn.Parameter", fix=fix) if traced else data._value)
         self._view = data._view
         self.requires_grad_(requires_grad)
 

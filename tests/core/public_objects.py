@@ -424,7 +424,10 @@ def _modules() -> dict[str, Row]:
         ("ConstantPad1d", (1, 2.0), _ROWS), ("ConstantPad2d", (1, 2.0), _IMAGE),
         *((f"{mode}Pad{dims}d", (1,), shape) for mode in ("Circular", "Reflection", "Replication", "Zero")
           for dims, shape in ((1, _ROWS), (2, _IMAGE))),
-        ("RNNCell", (4, 3), X), ("Unflatten", (1, (2, 2)), X),
+        ("RNNCell", (4, 3), X), ("Unflatten", (1, (2, 2)), X), ("LazyLinear", (3,), X),
+        *((f"LazyConv{kind}{dims}d", (2, 3), shape) for kind in ("", "Transpose")
+          for dims, shape in ((1, _ROWS), (2, _IMAGE))),
+        ("LazyBatchNorm1d", (), X), ("LazyBatchNorm2d", (), _IMAGE),
     ):  # fmt: skip
         rows[name] = _module(partial(getattr(nn, name), *args), _ones(*shape))
     classes = mt.tensor([0, 3])

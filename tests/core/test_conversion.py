@@ -14,7 +14,7 @@ from minitorch import dtypes
 from minitorch.errors import DTypeError, TracedValueError, TracingError, TracingWarning
 from minitorch.interpreters import Staging, interpreting
 from minitorch.ir import Spec
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, with_value
 
 ALL = [pytest.param(dtype, id=dtype.name) for dtype in dtypes.ALL]
 
@@ -205,7 +205,7 @@ def test_html():
 def traced():
     staging = Staging("step")
     with interpreting(staging):
-        yield Tensor(staging.input(Spec((), mt.float32), "x")) * 2
+        yield with_value(staging.input(Spec((), mt.float32), "x")) * 2
 
 
 VALUES: dict[str, tuple[Callable[..., Any], str]] = {
@@ -260,7 +260,7 @@ def test_captured_tensors_show_their_values(traced):
 def test_a_value_of_an_ended_trace():
     staging = Staging("step")
     with interpreting(staging):
-        leaked = Tensor(staging.input(Spec((2,), mt.float32), "x"))
+        leaked = with_value(staging.input(Spec((2,), mt.float32), "x"))
     assert repr(leaked) == str(leaked) == "Tensor(traced f32[2], depends on `x`, its trace has ended)"
     with pytest.raises(TracingError, match="MT104"):
         leaked.tolist()

@@ -11,7 +11,7 @@ import minitorch as mt
 from minitorch.errors import AutogradError, DTypeError, ShapeError, TracedValueError
 from minitorch.interpreters import Staging, interpreting
 from minitorch.nn import functional as F
-from minitorch.tensor import Tensor
+from minitorch.tensor import with_value
 from tests.support.helpers import check
 
 # Random indices -------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def shapes_and_indices(draw):
 
 
 def with_tensors(index):
-    return tuple(Tensor(item) if isinstance(item, np.ndarray) else item for item in index)
+    return tuple(mt.tensor(item) if isinstance(item, np.ndarray) else item for item in index)
 
 
 def has_mask(index):
@@ -114,7 +114,7 @@ def test_writing_as_numpy(case):
         part, rest = reference(wanted, index)
         values = np.asarray(selected(new, index))
         part[rest] = values
-        value = 0.5 if new.flat[0] == 0.5 else Tensor(values)
+        value = 0.5 if new.flat[0] == 0.5 else mt.tensor(values)
 
         def write(x, index=index, value=value):
             x = x + 0
@@ -221,7 +221,7 @@ def test_shapes_that_depend_on_data(name):
     staging = Staging("step")
     x, mask = mt.ones(3), mt.tensor([True, True, False])
     with interpreting(staging):
-        inputs = [Tensor(staging.input(each.spec, name)) for each, name in ((x, "x"), (mask, "mask"))]
+        inputs = [with_value(staging.input(each.spec, name)) for each, name in ((x, "x"), (mask, "mask"))]
         with pytest.raises(TracedValueError, match="MT103") as error:
             DATA_DEPENDENT[name](*inputs)
     assert "masked_fill" in str(error.value)
@@ -293,25 +293,31 @@ def put(array, places, values, add=False):
 
 COLUMNS = (PLACES, np.arange(4))
 FUNCTIONS = {
-    "gather": (lambda x: x.gather(0, Tensor(PLACES)), X[COLUMNS]),
-    "gather fewer": (lambda x: x.gather(-1, Tensor(LINE[:, None])), np.take_along_axis(X, LINE[:, None], 1)),
-    "scatter": (lambda x: x.scatter(0, Tensor(PLACES[:1]), x[2:] * 2), put(X, (PLACES[:1], np.arange(4)), X[2:] * 2)),
-    "scatter a number": (lambda x: x.scatter(0, Tensor(PLACES), 5), put(X, COLUMNS, 5)),
-    "scatter of more": (lambda x: x.scatter(0, Tensor(PLACES[:1, :2]), x), put(X, (PLACES[0, :2], [0, 1]), X[0, :2])),
-    "scatter_add": (lambda x: x.scatter_add(0, Tensor(PLACES), x[:2]), put(X, COLUMNS, X[:2], add=True)),
+    "gather": (lambda x: x.gather(0, mt.tensor(PLACES)), X[COLUMNS]),
+    "gather fewer": (lambda x: x.gather(-1, mt.tensor(LINE[:, None])), np.take_along_axis(X, LINE[:, None], 1)),
+    "scatter": (
+        lambda x: x.scatter(0, mt.tensor(PLACES[:1]), x[2:] * 2),
+        put(X, (PLACES[:1], np.arange(4)), X[2:] * 2),
+    ),
+    "scatter a number": (lambda x: x.scatter(0, mt.tensor(PLACES), 5), put(X, COLUMNS, 5)),
+    "scatter of more": (
+        lambda x: x.scatter(0, mt.tensor(PLACES[:1, :2]), x),
+        put(X, (PLACES[0, :2], [0, 1]), X[0, :2]),
+    ),
+    "scatter_add": (lambda x: x.scatter_add(0, mt.tensor(PLACES), x[:2]), put(X, COLUMNS, X[:2], add=True)),
     "take_along_dim": (lambda x: mt.take_along_dim(x, x.argsort(1, True), 1), X[:, ::-1]),
-    "take_along_dim broadcast": (lambda x: x.take_along_dim(Tensor(PLACES[:, :1]), 0), X[PLACES[:, 0]]),
-    "take_along_dim of all": (lambda x: x.take_along_dim(Tensor(PLACES)), X.ravel()[PLACES.ravel()]),
-    "take": (lambda x: x.take(Tensor(PLACES)), X.ravel()[PLACES]),
-    "index_select": (lambda x: x.index_select(1, Tensor(LINE)), X[:, LINE]),
-    "index_select one": (lambda x: x.index_select(0, Tensor(LINE[0])), X[2:]),
-    "index_add": (lambda x: x.index_add(1, Tensor(LINE), x[:, 1:]), put(X.T, LINE, X[:, 1:].T, add=True).T),
+    "take_along_dim broadcast": (lambda x: x.take_along_dim(mt.tensor(PLACES[:, :1]), 0), X[PLACES[:, 0]]),
+    "take_along_dim of all": (lambda x: x.take_along_dim(mt.tensor(PLACES)), X.ravel()[PLACES.ravel()]),
+    "take": (lambda x: x.take(mt.tensor(PLACES)), X.ravel()[PLACES]),
+    "index_select": (lambda x: x.index_select(1, mt.tensor(LINE)), X[:, LINE]),
+    "index_select one": (lambda x: x.index_select(0, mt.tensor(LINE[0])), X[2:]),
+    "index_add": (lambda x: x.index_add(1, mt.tensor(LINE), x[:, 1:]), put(X.T, LINE, X[:, 1:].T, add=True).T),
     "index_add times": (
-        lambda x: x.index_add(0, Tensor(LINE), x, alpha=-2),
+        lambda x: x.index_add(0, mt.tensor(LINE), x, alpha=-2),
         put(X, LINE, -2 * X, add=True),
     ),
-    "index_copy": (lambda x: x.index_copy(1, Tensor(LINE[1:]), x[:, 2:]), put(X.T, LINE[1:], X[:, 2:].T).T),
-    "index_fill": (lambda x: x.index_fill(0, Tensor(LINE), -1), put(X, LINE, -1)),
+    "index_copy": (lambda x: x.index_copy(1, mt.tensor(LINE[1:]), x[:, 2:]), put(X.T, LINE[1:], X[:, 2:].T).T),
+    "index_fill": (lambda x: x.index_fill(0, mt.tensor(LINE), -1), put(X, LINE, -1)),
     "masked_fill": (lambda x: x.masked_fill(x > 5, float("-inf")), np.where(X > 5, -np.inf, X)),
     "masked_fill with a tensor": (lambda x: x.masked_fill(x > 5, mt.tensor(2)), np.where(X > 5, 2, X)),
 }

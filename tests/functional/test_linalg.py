@@ -12,7 +12,7 @@ import minitorch as mt
 from minitorch.errors import DTypeError, ShapeError
 from minitorch.interpreters import Staging, interpreting
 from minitorch.ir import Spec
-from minitorch.tensor import Tensor
+from minitorch.tensor import with_value
 from tests.support.helpers import check
 
 
@@ -50,7 +50,7 @@ def test_matmul_of_all_ranks(left, right):
 def nodes_of(function, *shapes):
     staging = Staging("the test")
     with interpreting(staging):
-        function(*[Tensor(staging.input(Spec(shape, mt.float32), "x")) for shape in shapes])
+        function(*[with_value(staging.input(Spec(shape, mt.float32), "x")) for shape in shapes])
     return staging.nodes
 
 

@@ -10,7 +10,7 @@ import pytest
 import minitorch as mt
 from minitorch.errors import ShapeError, TracedValueError
 from minitorch.interpreters import Staging, interpreting
-from minitorch.tensor import Tensor
+from minitorch.tensor import with_value
 from tests.support.helpers import check
 
 X = np.arange(24.0).reshape(2, 3, 4)
@@ -182,7 +182,7 @@ def test_repeats_that_are_data():
     assert x.repeat_interleave(times, 1).tolist() == [[2, 3, 3], [5, 6, 6]]
     staging = Staging("step")
     with interpreting(staging), pytest.raises(TracedValueError, match="MT103"):
-        x.repeat_interleave(Tensor(staging.input(times.spec, "times")), 1)
+        x.repeat_interleave(with_value(staging.input(times.spec, "times")), 1)
 
 
 ERRORS = {

@@ -16,7 +16,7 @@ from minitorch.interpreters import Staging, interpreting
 from minitorch.ir import Node, Spec
 from minitorch.nn import functional as F
 from minitorch.passes import DEAD_CODE, MOVEMENT
-from minitorch.tensor import Tensor
+from minitorch.tensor import with_value
 from minitorch_operators.lifting import LIFTING
 from minitorch_operators.lifting.coordinates import coordinates
 
@@ -81,7 +81,7 @@ def test_convolutions_are_found_without_looking_at_elements():
     staging = Staging("f")
     inputs = [staging.input(Spec(shape, float32), "x") for shape in ((1 << 12, 64, 224, 224), (64, 64, 7, 7))]
     with interpreting(staging):
-        result = f(*map(Tensor, inputs))
+        result = f(*map(with_value, inputs))
     graph = DEAD_CODE(MOVEMENT(Graph(inputs, [result._value])))
     found = LIFTING(graph).count()
     assert found["conv"] == found["max_pool"] == 1 and not found["unfold"]

@@ -11,7 +11,7 @@ from minitorch.backends import llvm
 from minitorch.compiler.codegen import host as host_module
 from minitorch.compiler.codegen.host import host
 from minitorch.interpreters import Staging, interpreting
-from minitorch.tensor import Tensor
+from minitorch.tensor import with_value
 
 
 def flat(result):
@@ -24,7 +24,7 @@ def replay(function, *tensors):
     staging = Staging("the test")
     inputs = [staging.input(tensor.spec, f"x{number}") for number, tensor in enumerate(tensors)]
     with interpreting(staging):
-        results = [staging.node_of(tensor) for tensor in flat(function(*map(Tensor, inputs)))]
+        results = [staging.node_of(tensor) for tensor in flat(function(*map(with_value, inputs)))]
     values = {id(node): tensor._value for node, tensor in zip(inputs, tensors, strict=True)}
     values |= {id(item.input): item.tensor._value for item in staging.captured.values()}
     with np.errstate(all="ignore"):
@@ -38,7 +38,7 @@ def replay(function, *tensors):
 
 def check(function, *arrays, expected=None):
     """Eager = recorded = expected, in shape, type and value; returns the eager arrays."""
-    tensors = [Tensor(np.asarray(array)) for array in arrays]
+    tensors = [with_value(np.asarray(array)) for array in arrays]
     eager = [tensor._value for tensor in flat(function(*tensors))]
     for array, again in zip(eager, replay(function, *tensors), strict=True):
         np.testing.assert_array_equal(again, array, strict=True)

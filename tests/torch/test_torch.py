@@ -128,3 +128,12 @@ def test_a_group_of_processes_is_refused() -> None:
     for function in (mt.cuda.synchronize, mt.cuda.current_device):
         with pytest.raises(mt.errors.DeviceError):
             function()
+
+
+def test_the_class_of_tensors_makes_float32_of_data_or_sizes() -> None:
+    assert mt.Tensor([1, 2]).tolist() == [1.0, 2.0] and mt.Tensor([1, 2]).dtype is mt.float32
+    assert mt.Tensor(2, 3).shape == (2, 3) == mt.Tensor(mt.Size([2, 3])).shape and mt.Tensor().shape == (0,)
+    x = mt.ones(2)
+    assert mt.Tensor(x).tolist() == [1, 1]
+    with pytest.raises(TypeError, match="float32"):
+        mt.Tensor(mt.ones(2, dtype=mt.int64))

@@ -22,7 +22,7 @@ from minitorch.interpreters import interpreting
 from minitorch.modes.tracing.program import Program
 from minitorch.modes.ways_in.jit import jit
 from minitorch.passes import Pass
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, with_value
 from minitorch_checking.ablation import Variation
 from minitorch_inspect.plots.plot import duration
 from minitorch_profiler.breakeven import eagerly
@@ -119,7 +119,7 @@ def arguments(shapes: Sequence[Shape], controls: Controls) -> list[Tensor]:
     needed = sum(math.prod(shape) * dtype.itemsize for shape in sizes)
     _at_most(needed, MOST_MEMORY, "B", "the arguments take")
     numbers = np.random.default_rng(0)
-    return [Tensor(numbers.standard_normal(shape, np.float32).astype(dtype.numpy)) for shape in sizes]
+    return [with_value(numbers.standard_normal(shape, np.float32).astype(dtype.numpy)) for shape in sizes]
 
 
 def _at_most(number: int, most: int, unit: str, what: str) -> None:

@@ -11,7 +11,7 @@ from minitorch import primitives as P
 from minitorch.graph import Graph, evaluate
 from minitorch.modes.tracing.program import replay
 from minitorch.modes.ways_in.jit import jit
-from minitorch.tensor import Tensor
+from minitorch.tensor import with_value
 from minitorch_course.golfing import TARGET
 
 from ..harness import transformer as harness
@@ -281,7 +281,7 @@ def _wrong_program(part: str, sizes: Any, answer: Any) -> str | None:
 def moved(part: str, sizes: Any, answer: Any) -> int:
     """The kilobytes that the kernels of a program read and write."""
     graph = program(answer, sizes)
-    tensors = [Tensor(np.zeros(node.shape, np.float32)) for node in graph.inputs]
+    tensors = [with_value(np.zeros(node.shape, np.float32)) for node in graph.inputs]
     kernels = jit(lambda *given: replay(graph, given)[0]).ledger(*tensors).for_target(TARGET).kernels
     return round(sum(each.bytes_read + each.bytes_written for each in kernels) / 1e3)
 

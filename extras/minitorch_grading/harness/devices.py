@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minitorch.tensor import Tensor
+from minitorch.tensor import with_value
 
 from .driver import Driver, call_purely, within
 from .needs import Needs
@@ -82,9 +82,9 @@ all_gather, all_reduce, messages = (
 
 def _trained(train: Any, weight: Array, batches: list[list[tuple[Array, Array]]], rate: float) -> Any:
     """Train on batches in pieces; the answer is the weight at the end."""
-    w = Tensor(weight)
+    w = with_value(weight)
     w.requires_grad = True
-    return train(w, [[(Tensor(x), Tensor(y)) for x, y in batch] for batch in batches], rate)
+    return train(w, [[(with_value(x), with_value(y)) for x, y in batch] for batch in batches], rate)
 
 
 train = Driver("devices.train", within(_trained), NEEDS)

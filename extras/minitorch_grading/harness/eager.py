@@ -11,7 +11,7 @@ from minitorch.autograd import Function
 from minitorch.interpreters import observing
 from minitorch.ir import PRIMITIVES
 from minitorch.primitives import mul
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, with_value
 
 from .driver import Driver, driver, refused, within
 from .limit import Limited
@@ -39,7 +39,7 @@ def _gradient(unbroadcast: Any, a: Array, b: Array) -> Any:
             (gradient,), (x, y) = cotangents, ctx.saved_tensors
             return unbroadcast(mul(gradient, y), tuple(x.shape)), unbroadcast(mul(gradient, x), tuple(y.shape))
 
-    x, y = Tensor(a), Tensor(b)
+    x, y = with_value(a), with_value(b)
     x.requires_grad = y.requires_grad = True
     Product.apply(x, y).sum().backward()
     return x.grad
@@ -51,7 +51,7 @@ def unbroadcast(call: Limited, case: tuple[str, Any]) -> Any:
     part, (first, second) = case
     if part == ENGINE:
         return call.within(_gradient, first, second)
-    return call(Tensor(first), second)
+    return call(with_value(first), second)
 
 
 # --- observe ----------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def observed(note: Any, name: str, x: Array, y: Array) -> Any:
     """An observer's notes of a program, or of all of them."""
     ledger = {"dispatches": 0, "read": 0, "written": 0}
     programs = [program for title, (_, program) in PROGRAMS.items() if name in (title, "all of them")]
-    a, b = Tensor(x), Tensor(y)
+    a, b = with_value(x), with_value(y)
     with observing(lambda primitive, operands, value, source: note(ledger, primitive, operands, value)):
         for program in programs:
             program(a, b)
@@ -98,7 +98,7 @@ REFUSED = "shapes that would broadcast"  # the part of the task
 def mean_squared_error(call: Limited, case: tuple[str, Any]) -> Any:
     """Prediction and target; where they do not fit, what is raised is the answer."""
     part, (prediction, target) = case
-    answer = call(Tensor(prediction), Tensor(target))
+    answer = call(with_value(prediction), with_value(target))
     return refused(answer, part == REFUSED)
 
 

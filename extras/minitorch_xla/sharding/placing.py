@@ -14,7 +14,7 @@ from minitorch.errors import ShardingError
 from minitorch.interpreters import current_staging, is_grad_enabled
 from minitorch.nn import Module
 from minitorch.packages import load
-from minitorch.tensor import Remote, Tensor, share
+from minitorch.tensor import Remote, Tensor, share, with_value
 
 from . import primitive
 from .mesh import Axis, Mesh
@@ -68,7 +68,7 @@ def shard(x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:
         if is_grad_enabled() and x.requires_grad:
             placed: Tensor = _Placed.apply(x, mesh, axes)
             return placed
-        return Tensor(partitions.placed(x._value, sharding))
+        return with_value(partitions.placed(x._value, sharding))
     result = primitive.shard(x, **params)
     result._value = partitions.placed(result._value, sharding)
     return result

@@ -20,7 +20,7 @@ from ...graph.cost import in_units
 from ...ir import Node
 from ...packages import load
 from ...tables import Table
-from ...tensor import Tensor
+from ...tensor import Tensor, with_value
 from ..codegen.listing import inner_loops
 from ..loop_ir.source import printed
 from ..loop_ir.tree import Procedure
@@ -156,7 +156,7 @@ class Step:
         Raises:
             TypeError, ValueError: for another number of inputs, or other shapes and types.
         """
-        found = tuple(map(Tensor, self.prepared(*inputs)()))
+        found = tuple(map(with_value, self.prepared(*inputs)()))
         return found[0] if len(found) == 1 else found
 
     def prepared(self, *inputs: Tensor | Array) -> Call:

@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import TracedValueError
 from ...interpreters import concrete, current_staging, made_by
 from ...ir import Node, Primitive
-from ...tensor import Tensor, View, fetched
+from ...tensor import Tensor, View, fetched, with_value
 
 Movement = tuple[Primitive, Mapping[str, Any]]
 
@@ -58,7 +58,7 @@ def _value(tensor: Tensor) -> np.ndarray[Any, Any]:
 def _moved(base: Tensor, movements: tuple[Movement, ...] | list[Movement]) -> Tensor:
     """Return a view of a tensor, by the movements one after another."""
     for primitive, params in movements:
-        view = Tensor(primitive.evaluate(fetched(base), **params))
+        view = with_value(primitive.evaluate(fetched(base), **params))
         view._view = View(base, primitive, params, None)
         base = view
     return base
@@ -71,7 +71,7 @@ def _same_memory(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool
 def _made(kind: type[Tensor], array: Any, leaf: bool, grad: Tensor | None, attributes: Any) -> Tensor:
     """Return a tensor of these parts."""
     tensor = kind.__new__(kind)
-    Tensor.__init__(tensor, array, leaf)
+    tensor._hold(array, leaf)
     tensor._grad = grad
     if attributes:
         vars(tensor).update(attributes)

@@ -13,7 +13,7 @@ from ... import dtypes
 from ... import primitives as P
 from ...autograd import no_grad
 from ...dtypes import DType
-from ...tensor import Tensor
+from ...tensor import Tensor, with_value
 from ..devices import on_cpu
 from ..operands import from_array, operand, result_type, to_dtype
 from ..options import require_tensor
@@ -182,4 +182,4 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     dtypes.as_dtype(ndarray.dtype)
     if not ndarray.dtype.isnative:
         raise TypeError("from_numpy: the array is not in this machine's byte order; use array.astype(...) first")
-    return Tensor(ndarray)
+    return with_value(ndarray)

@@ -18,7 +18,7 @@ from ...errors import ShapeError
 from ...interpreters import reshape_is_view
 from ...ir import Shape, Spec
 from ...sizes import is_multiple
-from ...tensor import Tensor
+from ...tensor import Tensor, with_value
 from ..families import member
 from ..options import Ints, ints, require_tensor, wrap_dim
 from ..pointwise.bits import read_as
@@ -337,7 +337,7 @@ def broadcast_shapes(*shapes: Any) -> Shape:
         >>> mt.broadcast_shapes((2, 1), (3,), 1)
         (2, 3)
     """
-    shades = tuple([Tensor(Spec(ints((shape,)), DEFAULT_FLOAT)) for shape in shapes])
+    shades = tuple([with_value(Spec(ints((shape,)), DEFAULT_FLOAT)) for shape in shapes])
     return interpreters.broadcast_shapes(shades) if shades else ()
 
 

@@ -15,7 +15,7 @@ from ... import primitives as P
 from ...dtypes import int64
 from ...errors import ShapeError
 from ...interpreters import broadcast_shapes, handled
-from ...tensor import Tensor
+from ...tensor import Tensor, with_value
 from ..movement.arranging import roll
 from ..movement.parts import diagonal
 from ..movement.shaping import broadcast_tensors
@@ -84,7 +84,7 @@ def _batched(a: Tensor, b: Tensor) -> Tensor:
 
 def _batch_of(x: Tensor) -> Tensor:
     """Return a tensor that has the shape of the batch dimensions; its values do not matter."""
-    return Tensor(type(x.spec)(x.shape[:-2], x.dtype))
+    return with_value(type(x.spec)(x.shape[:-2], x.dtype))
 
 
 # The same product, for given ranks ------------------------------------------------------------------------

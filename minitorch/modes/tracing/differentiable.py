@@ -14,7 +14,7 @@ from ...graph import Graph
 from ...interpreters import Callback, concrete, current_staging, is_grad_enabled
 from ...ir import INPUT, Node, Spec, user_source
 from ...primitives import constant, reshape
-from ...tensor import Remote, Tensor
+from ...tensor import Remote, Tensor, with_value
 from .call_staging import CallStaging
 from .effects import Effects
 from .program import Callbacks, Program, replay
@@ -76,7 +76,7 @@ def record_backward(
     try:
         found = tape.propagate(
             [outputs[position] for position in starts],
-            [Tensor(node) for node in cotangents],
+            [with_value(node) for node in cotangents],
             retain_graph=True,
             create_graph=False,
             wanted=set(keys),
@@ -231,8 +231,8 @@ class _Call:
             values = [*self.saved, *arrays]
             if self.of.callbacks is not None:
                 self.of.callbacks(values)
-            return [Tensor(value) for value in program.run(values)]
-        return self._recorded([*map(Tensor, self.saved), *cotangents])
+            return [with_value(value) for value in program.run(values)]
+        return self._recorded([*map(with_value, self.saved), *cotangents])
 
     def _recorded(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Return the backward pass, operation by operation."""
@@ -259,7 +259,7 @@ class _Call:
         places = range(len(self.inputs))
         self._check([place for place in places if place not in self.before or self.inputs[place]._requires_grad])
         aliases = [
-            Tensor(self.before[place]) if place in self.before else reshape(tensor, shape=tensor.shape)
+            with_value(self.before[place]) if place in self.before else reshape(tensor, shape=tensor.shape)
             for place, tensor in enumerate(self.inputs[: len(self.of.forward.inputs)])
         ]
         values = replay(self.of.forward, aliases, self.of.untaped)

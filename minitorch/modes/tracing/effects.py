@@ -11,7 +11,7 @@ from ...autograd.gradients import backward
 from ...errors import TracingError
 from ...interpreters import Staging, check_writeable, may_share, memory_owner
 from ...ir import Node
-from ...tensor import Remote, Tensor
+from ...tensor import Remote, Tensor, with_value
 from .program import are_apart, write
 
 Array = np.ndarray[Any, Any]
@@ -195,6 +195,6 @@ class Effects:
             write(target._grad if is_grad and target._grad is not None else target, values[output])
         for where, place in self._grads:
             tensor = tensor_at(where, tensors)
-            tensor._grad = None if place is None else Tensor(values[place])
+            tensor._grad = None if place is None else with_value(values[place])
         for position, place in self._onward:
-            backward(tensors[position], Tensor(values[place]))
+            backward(tensors[position], with_value(values[place]))

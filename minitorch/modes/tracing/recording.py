@@ -12,7 +12,7 @@ from ...errors import compose
 from ...graph import Graph
 from ...interpreters import ArgumentLayout, Callback, interpreting, layout_text, visible_strides
 from ...ir import Node, Shape, Spec, warn_user
-from ...tensor import Remote, Tensor, forget_writes, up_to_date
+from ...tensor import Remote, Tensor, forget_writes, up_to_date, with_value
 from ...tree import Structure, Whole, flatten
 from ..guards.observed import Observed
 from ..objects.assigned import Assigned
@@ -207,7 +207,7 @@ def _made(outputs: dict[int, Tensor]) -> list[Made]:
 
 def _stand_in(argument: Tensor, name: str, staging: CallStaging) -> Tensor:
     """Return the traced tensor that the function sees in place of an argument."""
-    tracer = Tensor(staging.input(argument.spec, name))
+    tracer = with_value(staging.input(argument.spec, name))
     tracer._layout = ArgumentLayout(argument._value)
     tracer._requires_grad = argument._requires_grad
     staging.made.append(weakref.ref(tracer))

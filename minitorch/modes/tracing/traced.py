@@ -12,7 +12,7 @@ from ...autograd.tape import LeafHooks, hooks_of
 from ...backends import Executable
 from ...interpreters import layout_text, visible_strides
 from ...nn import Module
-from ...tensor import Remote, Tensor, fetched
+from ...tensor import Remote, Tensor, fetched, with_value
 from ...tree import LEAF, Structure
 from ..guards.donation import give_away
 from ..guards.observed import Observed
@@ -258,7 +258,7 @@ class Traced:
         if self.before is not None and execute is None:
             execute = self.before(tensors)
         if self._is_function and execute is None:
-            return Tensor(self.program.run([*map(_value_of, tensors), *map(_value_of, self._outside)], False)[0])
+            return with_value(self.program.run([*map(_value_of, tensors), *map(_value_of, self._outside)], False)[0])
         effects = self._effects
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
@@ -270,7 +270,7 @@ class Traced:
         if self.program.takes_devices:
             effects.forget_memories()  # their owners hold memory that the call may take
         values = (execute or self.program.run)(arrays, overwrites)
-        outputs = list(map(Tensor, values[: effects.results]))
+        outputs = list(map(with_value, values[: effects.results]))
         if self._acts:
             for each in self._made:
                 each.put(outputs)
@@ -327,7 +327,7 @@ class Traced:
         """Return the arguments, with new tensors in place of donated ones, which become unusable."""
         result = list(tensors)
         for place, argument in self._donated.items():
-            result[place] = Tensor(tensors[place]._value)
+            result[place] = with_value(tensors[place]._value)
             give_away(tensors[place], argument, self.program.graph.name)
         return result
 

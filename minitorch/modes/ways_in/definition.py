@@ -21,7 +21,7 @@ from ...graph import topological_order
 from ...interpreters import Captured, Handle, Staging, current_staging, interpreting, not_copied
 from ...ir import Node, Spec, is_input_name
 from ...nn import Module
-from ...tensor import Tensor
+from ...tensor import Tensor, with_value
 from ...tree import flatten
 from ..guards.surroundings import follows_training, names_in
 
@@ -63,7 +63,7 @@ class Update(Tensor):
     __slots__ = ("variable", "write")
 
     def __init__(self, variable: Tensor, node: Node, write: Write) -> None:
-        super().__init__(node)
+        self._hold(node)
         self.variable = variable
         self.write = write
 
@@ -99,7 +99,7 @@ class GraphStaging(Staging):
     def placeholder(self, spec: Spec, name: str) -> Tensor:
         """Return a new placeholder."""
         node = self.input(spec, name)
-        tensor = Tensor(node)
+        tensor = with_value(node)
         self.placeholders.append(node)
         self._handles[id(tensor)] = tensor, node
         return tensor

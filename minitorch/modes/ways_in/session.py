@@ -18,7 +18,7 @@ from ...interpreters import Captured, current_staging, made_by
 from ...ir import Node, warn_user
 from ...nn import Module
 from ...packages import load
-from ...tensor import Tensor, fetched
+from ...tensor import Tensor, fetched, with_value
 from ...tree import flatten, unflatten
 from ..objects.outcome import Output
 from ..tracing.options import Options
@@ -121,7 +121,7 @@ class Session(Drawable):
             self._call_back(fed)
         values = program.program.run(arrays, are_apart(arrays, program.program.updates.values()))
         del arrays  # memory is held by tensors alone, so that a new value can take its place
-        results = [None if position is None else Tensor(values[position]) for position in program.positions]
+        results = [None if position is None else with_value(values[position]) for position in program.positions]
         for captured, array in zip(program.written, values[program.fetched :], strict=True):
             write(captured.tensor, array)
         return unflatten(structure, results)
