@@ -234,7 +234,7 @@ concatenate: Primitive = declare(
     "concatenate",
     "movement",
     _infer_concatenate,
-    lambda *xs, dim: np.concatenate(xs, axis=dim),
+    lambda *xs, dim: np.concatenate(xs, axis=dim, dtype=xs[0].dtype, casting="no"),
     gradient=(_concatenate_rule,),
     variadic=True,
     doc="tensors one after another along a dimension",

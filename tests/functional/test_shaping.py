@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from minitorch.errors import ShapeError, TracedValueError
+from minitorch import primitives as P
+from minitorch.errors import DTypeError, ShapeError, TracedValueError
 from minitorch.interpreters import Staging, interpreting
 from minitorch.tensor import with_value
 from tests.support.helpers import check
@@ -261,3 +262,12 @@ def test_windows_that_do_not_fit_are_refused_in_every_mode(way, size, step):
     for x in (mt.ones(3, 4), mt.ones(3, 4, requires_grad=True)):
         with pytest.raises((RuntimeError, ShapeError)):
             way(lambda x: x.unfold(1, size, step))(x)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, mt.jit])
+def test_tensors_of_two_types_are_joined_in_no_mode(way):
+    """`cat` and `diff` promote them first; the primitive refuses them eagerly, too, where NumPy would promote."""
+    x, y = mt.tensor([5, 3], dtype=mt.int32), mt.tensor([4])
+    assert way(lambda x, y: x.diff(append=y))(x, y).dtype is way(lambda x, y: mt.cat([x, y]))(x, y).dtype is mt.int64
+    with pytest.raises(DTypeError, match="MT202"):
+        way(lambda x, y: P.concatenate(x, y, dim=0))(x, y)

@@ -19,7 +19,7 @@ from ...dtypes import DType
 from ...interpreters import handled
 from ...ir import Shape
 from ...tensor import Tensor, share
-from ..operands import as_float, like, operand, to_dtype, widen, widened
+from ..operands import as_float, like, operand, promote_all, to_dtype, widen, widened
 from ..options import require_float, require_tensor, wrap_dim, wrap_dims
 
 __all__ = [
@@ -278,7 +278,7 @@ def diff(
         tensor([ 2, -1])
     """
     axis = wrap_dim(dim, input.ndim)
-    x = P.concatenate(*[each for each in (prepend, input, append) if each is not None], dim=axis)
+    x = P.concatenate(*promote_all(*[each for each in (prepend, input, append) if each is not None]), dim=axis)
     for _ in range(min(n, x.shape[axis])):
         after, before = x.narrow(axis, 1, x.shape[axis] - 1), x.narrow(axis, 0, x.shape[axis] - 1)
         x = after ^ before if x.dtype is dtypes.bool_ else after - before
