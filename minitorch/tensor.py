@@ -11,13 +11,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from .dtypes import BY_NUMPY, DType, float32
 from .errors import AutogradError
-from .ir import Node, Primitive, Shape, Spec
+from .ir import PRIMITIVES, Node, Primitive, Shape, Spec
 from .methods import TensorMethods
 
 
@@ -105,17 +105,22 @@ class Tensor(TensorMethods):
     _past: list[tuple[int, bool, TapeEntry | None]]  # set by recorded writes: histories, up to which version
     _layout: Any  # of a trace's stand-in for an argument: the argument's layout (`interpreters.views`)
 
+    def __new__(cls, *data: Any, **_: Any) -> Self:
+        """Return a view of a tensor that is given, else a tensor without a value yet."""
+        if cls is not Tensor or len(data) != 1 or not isinstance(data[0], Tensor):
+            return object.__new__(cls)
+        if data[0].dtype is not float32:
+            raise TypeError(f"Tensor(x) takes float32, and x is {data[0].spec}: minitorch.tensor(x), or x.float()")
+        view: Any = PRIMITIVES["reshape"](data[0], shape=data[0].shape)
+        return view  # type: ignore[no-any-return]
+
     def __init__(self, *data: Any) -> None:
         if all(type(each) is int for each in data):
             self._hold(np.zeros(data or 0, np.float32))
             return
         (given,) = data
         if isinstance(given, Tensor):
-            if given.dtype is not float32:
-                raise TypeError(f"Tensor(x) takes float32, and x is {given.spec}: minitorch.tensor(x), or x.float()")
-            self._hold(given._value)
-            self._view = given._view and given._view.again()
-            return
+            return  # `__new__` has made it
         self._hold(np.zeros(given, np.float32) if type(given).__name__ == "Size" else np.array(given, np.float32))
 
     def _hold(self, value: TensorValue, requires_grad: bool = False) -> None:
@@ -257,10 +262,11 @@ class View:
     the trace first checks whether the view can be reshaped in place.
 
     A view made while the tape records has an `owner`: the tensor whose history it shares, which a recorded write to
-    either changes. `seen` is the owner's entry when the view's own was made (see `up_to_date`).
+    either changes. `seen` is the owner's entry when the view's own was made (see `up_to_date`). The result of a
+    hand-written `Function` that is a view of its argument `is_foreign`: its history is its own, so neither is written.
     """
 
-    __slots__ = ("base", "is_detached", "layout", "owner", "params", "primitive", "root", "seen", "stamp")
+    __slots__ = ("base", "is_detached", "is_foreign", "layout", "owner", "params", "primitive", "root", "seen", "stamp")
 
     def __init__(
         self, base: Tensor, primitive: Primitive, params: Mapping[str, Any], stamp: object, records: bool = False
@@ -271,7 +277,7 @@ class View:
         self.params = params
         self.stamp = stamp
         self.layout: np.ndarray[Any, Any] | None = None
-        self.is_detached = False
+        self.is_detached = self.is_foreign = False
         self.owner: Tensor | None = None
         self.seen: TapeEntry | None = None
         if records:
@@ -346,6 +352,13 @@ def up_to_date(tensor: Tensor) -> Tensor:
     """Return a tensor, with a new history if it is a view of what a recorded write has changed."""
     view = tensor._view
     if view is not None and view.owner is not None and view.owner._entry is not view.seen:
+        if view.is_foreign:
+            raise AutogradError(
+                "MT401",
+                f"{tensor.spec}, the result of a Function, is a view of an argument that was written since",
+                why="its history is that of the Function, which does not know of the write",
+                fix="return a copy from forward: x.clone()",
+            )
         base = up_to_date(view.base)
         entry = TapeEntry(view.primitive, (base,), view.params, ghost(tensor)) if base._requires_grad else None
         renew(tensor, entry, view.root._version - 1)
@@ -358,6 +371,8 @@ def renew(tensor: Tensor, entry: TapeEntry | None, version: int) -> None:
     if not hasattr(tensor, "_past"):
         tensor._past = []
     tensor._past.append((version, tensor._requires_grad, tensor._entry))
+    if tensor._entry is not None and entry is not None:  # `retain_grad` is of the present value
+        entry.retain, tensor._entry.retain = tensor._entry.retain, None
     tensor._requires_grad, tensor._entry = entry is not None, entry
 
 

@@ -164,6 +164,8 @@ def read(file: Any, name: str = "the file") -> Any:
             data = next((each for each in names if each.endswith("/data.pkl")), None)
             if data is None or any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
                 raise _refused(name, "it is another archive, such as np.savez writes")
+            if sum(each.file_size for each in archive.infolist()) > _size(archive.fp):
+                raise _refused(name, "its parts overlap")
             folder = data.removesuffix("data.pkl")
             if f"{folder}byteorder" in names and archive.read(f"{folder}byteorder") != b"little":
                 raise _refused(name, "its bytes are in the other order")
@@ -184,7 +186,24 @@ def _refused(name: str, what: str) -> CheckpointError:
     )
 
 
-class _Unpickler(pickle.Unpickler):
+def _size(file: Any) -> int:
+    here = file.tell()
+    size: int = file.seek(0, io.SEEK_END)
+    file.seek(here)
+    return size
+
+
+class _Unpickler(pickle._Unpickler):  # that of Python: the one in C makes room for any number of values at once
+    dispatch: ClassVar[dict[Any, Any]] = dict(pickle._Unpickler.dispatch)
+
+    def _drop_state(self: Any) -> None:
+        """Forget the attributes that an ordered dict had, and refuse to set those of anything else."""
+        self.stack.pop()
+        if type(self.stack[-1]) is not collections.OrderedDict:
+            raise ValueError("attributes of an object that has none")
+
+    dispatch[pickle.BUILD[0]] = _drop_state
+
     def __init__(self, text: IO[bytes], archive: zipfile.ZipFile, folder: str, name: str) -> None:
         super().__init__(text)
         self.archive, self.folder, self.name = archive, folder, name
@@ -195,7 +214,7 @@ class _Unpickler(pickle.Unpickler):
             ("collections", "OrderedDict"): collections.OrderedDict,
             ("torch._utils", "_rebuild_tensor_v2"): _rebuilt,
             ("torch._utils", "_rebuild_parameter"): _parameter,
-            ("torch", "Size"): tuple,
+            ("torch", "Size"): _size_of,
         }
         if module == "torch" and name in _STORAGES:
             return _Named(module, name)
@@ -212,8 +231,21 @@ class _Unpickler(pickle.Unpickler):
         return self.storages[key]
 
 
-def _rebuilt(storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], needs: bool, *_: Any) -> Tensor:
+def _size_of(lengths: Any) -> tuple[int, ...]:
+    if type(lengths) not in (tuple, list) or any(type(each) is not int for each in lengths):
+        raise ValueError("a size that is not made of ints")
+    return tuple(lengths)
+
+
+def _rebuilt(
+    storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], needs: bool, hooks: Any, *more: Any
+) -> Tensor:
     """Return a tensor of a part of a storage, whose memory it shares."""
+    if type(storage) is not np.ndarray or any(more):
+        raise ValueError("a tensor with more than numbers, such as one whose sign is a mark")
+    (offset,), size, stride = _size_of((offset,)), _size_of(size), _size_of(stride)
+    if math.prod(size) > storage.size:
+        raise ValueError("a tensor with more elements than its storage: save a .clone() of an expanded one")
     last = offset + sum((length - 1) * by for length, by in zip(size, stride, strict=True))
     empty = 0 in size
     if min((offset, *size, *stride)) < 0 or (not empty and last >= storage.size):

@@ -148,6 +148,12 @@ class Function:
                 written[position], outputs[position] = output, detach(copied(output))
             elif any(output is arg for arg in args):
                 outputs[position] = detach(output)
+        for output in outputs:
+            view = output._view if isinstance(output, Tensor) else None
+            if view is not None and any(isinstance(arg, Tensor) and arg._root is view.root for arg in args):
+                above = None if view.base._view is None else view.base._view.owner
+                view.owner = view.base if above is None else above
+                view.seen, view.is_foreign, view.is_detached = view.owner._entry, True, False
         _record(cls, context, args, outputs, written)
         for position, tensor in written.items():
             outputs[position] = tensor.copy_(outputs[position])
@@ -158,12 +164,12 @@ def _record(
     function: type[Function],
     context: Context,
     args: tuple[Any, ...],
-    outputs: list[Tensor],
+    outputs: list[Any],
     written: dict[int, Tensor],
 ) -> None:
     """Put the function on the tape, with `backward` as its gradient; `written` are arguments that are results, too."""
     tensor_positions = [index for index, arg in enumerate(args) if isinstance(arg, Tensor)]
-    specs = [output.spec for output in outputs]
+    specs = [output.spec if isinstance(output, Tensor) else None for output in outputs]
     positions = {id(output): position for position, output in [*enumerate(outputs), *written.items()]}
     context._saved = tuple(_Output(positions[id(item)]) if id(item) in positions else item for item in context._saved)
     context._versions = tuple([item._root._version if isinstance(item, Tensor) else 0 for item in context._saved])
@@ -206,11 +212,11 @@ def _typed(gradient: Tensor | None, dtype: DType) -> Tensor | None:
     return cast(gradient, dtype=dtype)
 
 
-def _filled(cotangents: dict[int, Tensor], specs: list[Spec], fills: bool) -> list[Tensor | None]:
+def _filled(cotangents: dict[int, Tensor], specs: list[Spec | None], fills: bool) -> list[Tensor | None]:
     """Return one cotangent per output; zeros, or None, for outputs that the loss does not depend on."""
     return [
         cotangents.get(position)
-        if position in cotangents or not fills
+        if position in cotangents or not fills or spec is None
         else constant(value=0, shape=spec.shape, dtype=spec.dtype)
         for position, spec in enumerate(specs)
     ]

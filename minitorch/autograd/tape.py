@@ -46,14 +46,21 @@ def _reachable(roots: Sequence[Tensor]) -> list[TapeEntry]:
 
 
 class Overwritten(Tensor):
-    """In place of a saved value that was overwritten: its history, and an error for a rule that reads the value."""
+    """In place of a saved value that was overwritten: its history, and an error for a rule that reads the value.
 
-    __slots__ = ("_error", "_spec")
+    Attributes:
+        leaf: the overwritten tensor itself if it is a leaf, which the gradient is for; else None.
+    """
+
+    __slots__ = ("_error", "_spec", "leaf")
+    leaf: Tensor | None
 
     def __init__(self, entry: TapeEntry, what: str, tensor: Tensor, version: int) -> None:
         self._spec, self._error = tensor.spec, overwritten(entry.primitive.name, what, tensor)
         self._view, self._version = None, version
         self._requires_grad, self._entry = as_of(tensor, version)
+        known = tensor.leaf if isinstance(tensor, Overwritten) else tensor
+        self.leaf = known if self._requires_grad and self._entry is None else None
 
     @property
     def _value(self) -> Any:
@@ -181,7 +188,7 @@ ManyRule = Callable[[dict[int, Tensor], dict[int, Tensor], list[bool]], Sequence
 def record_many(
     name: str,
     inputs: tuple[Tensor, ...],
-    outputs: Sequence[Tensor],
+    outputs: Sequence[Any],
     backward: ManyRule,
     saved_outputs: Container[int] = (),
     without: Container[int] = (),
@@ -211,6 +218,8 @@ def record_many(
     bundle._requires_grad = True
     bundle._entry = TapeEntry(whole, inputs, {}, with_value(_NO_VALUE))
     for position, output in enumerate(outputs):
+        if not isinstance(output, Tensor):
+            continue  # a function may return anything beside its tensors
         value = twin(output) if position in saved_outputs else ghost(output)
         if position in saved_outputs:
             saved[position] = value
@@ -318,8 +327,9 @@ def propagate(
             serial = tensor._entry.serial
             pending[serial] = _accumulate(pending.get(serial), gradient)
         elif tensor._requires_grad:
-            known = leaves.get(id(tensor))
-            leaves[id(tensor)] = (tensor, _accumulate(known and known[1], gradient))
+            leaf = leaf_of(tensor)
+            known = leaves.get(id(leaf))
+            leaves[id(leaf)] = (leaf, _accumulate(known and known[1], gradient))
 
     by_rules, staging = for_one_line(_by_rules), current_staging()
     previous, handler = set_grad_enabled(create_graph), set_handler(None)  # the tape is below handlers
@@ -364,7 +374,12 @@ def propagate(
 
 def key_of(tensor: Tensor) -> int:
     """Return the key of a tensor during a walk: the ``id`` of a leaf, ``-1 - serial`` of a recorded result."""
-    return id(tensor) if tensor._entry is None else -1 - tensor._entry.serial
+    return id(leaf_of(tensor)) if tensor._entry is None else -1 - tensor._entry.serial
+
+
+def leaf_of(tensor: Tensor) -> Tensor:
+    """Return the tensor itself, or the leaf that an overwritten value stands for."""
+    return tensor.leaf if isinstance(tensor, Overwritten) and tensor.leaf is not None else tensor
 
 
 def _leads(tensor: Tensor, useful: set[int], wanted: set[int] | None) -> bool:

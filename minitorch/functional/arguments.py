@@ -143,14 +143,18 @@ def with_inplace(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     most = len(signature.parameters)
 
     @functools.wraps(function)
-    def written(*args: Any, **options: Any) -> Tensor:
+    def called(*args: Any, **options: Any) -> Tensor:
         inplace = options.pop("inplace", False) if len(args) <= most else args[most]
-        result = function(*args[:most], **options)
-        target = args[0] if args else options["input"]
-        return target.copy_(result) if inplace and result is not target else result
+        if not inplace:
+            return function(*args[:most], **options)
+        target = args[0] if args else options.pop("input")
+        read = target.clone() if target.requires_grad else target  # for the gradient, which may read it
+        result = function(read, *args[1:most], **options)
+        written: Tensor = target if result is read else target.copy_(result)
+        return written
 
-    written.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
-    return written
+    called.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
+    return called
 
 
 def _written(out: Any, result: Any) -> Any:

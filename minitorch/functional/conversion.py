@@ -307,7 +307,7 @@ def _replace_data(tensor: Tensor, value: Tensor) -> None:
             why="shape and type of a tensor never change",
             fix="make a new tensor instead",
         )
-    if value._view is not None and value._view.base is tensor:
+    if value._view is not None and value._view.base is tensor and value._view.is_detached:
         return  # `x.data -= y` has written it
     if current_staging() is not None:
         detach(tensor).copy_(value)

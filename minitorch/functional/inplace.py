@@ -87,6 +87,12 @@ def _entry_of_write(tensor: Tensor, value: Tensor, what: str, staging: Staging |
     """
     owner, views, at = _owner(tensor), list[tuple[P.Primitive, Mapping[str, Any]]](), tensor
     while at is not owner and at._view is not None:
+        if at._view.is_foreign:
+            raise _refused(
+                f"{what} writes to {tensor.spec}, the result of a Function that is a view of its argument",
+                why="its history is that of the Function, and not the argument's",
+                fix="return a copy from forward: x.clone()",
+            )
         views.insert(0, (at._view.primitive, at._view.params))
         at = at._view.base
     if owner._entry is None and owner._requires_grad:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 
-from ..autograd.tape import overwritten
+from ..autograd.tape import Overwritten, leaf_of, overwritten, refuse_overwritten
 from ..errors import AutogradError
 from ..interpreters import set_grad_enabled, twin
 from ..ir import Primitive, Source
@@ -77,13 +77,17 @@ def recorded_since(outputs: Sequence[Tensor], serial: int) -> list[TapeEntry]:
         entry = pending.pop()
         if entry is not None and entry.serial >= serial and entry.serial not in found:
             found[entry.serial] = entry
+            refuse_overwritten(entry)  # each input has its history of then
             pending += [tensor._entry for tensor in entry.inputs or ()]
     return [found[serial] for serial in sorted(found)]
 
 
 def _strip(entry: TapeEntry) -> None:
     assert entry.inputs is not None
-    entry.inputs = tuple(map(ghost, entry.inputs))
+    leaves = [leaf_of(each) for each in entry.inputs]
+    entry.inputs = tuple(map(ghost, leaves))
+    kept = zip(leaves, entry.inputs, entry.versions, strict=True)
+    entry.versions = tuple([version if own is leaf else 0 for leaf, own, version in kept])
     shade = with_value(entry.output.spec)  # a saved output has no entry: `ghost` would take it for a leaf
     shade._requires_grad = True
     entry.output, entry.output_version = shade, shade._version
@@ -110,6 +114,6 @@ def _refill(entry: TapeEntry, again: TapeEntry) -> None:
 
 
 def _with_history(value: Tensor, history: Tensor) -> Tensor:
-    result = twin(value)
+    result = value if isinstance(value, Overwritten) else twin(value)
     result._requires_grad, result._entry = history._requires_grad, history._entry
     return result

@@ -34,13 +34,15 @@ class _Lazy(Module):
         self.args, self.options = args, options
         given = inspect.signature(self.kind).bind(1, *args, **options)
         given.apply_defaults()
-        for name in ("weight", "bias"):
-            has = given.arguments.get("bias" if name == "bias" else "affine", given.arguments.get("affine", True))
+        affine = given.arguments.get("affine", True)
+        for name, has in (("weight", affine), ("bias", affine and given.arguments.get("bias", True))):
             self.register_parameter(name, _unfilled() if has else None)
 
     def forward(self, input: Tensor) -> Any:
         """Make the parameters, become the ordinary layer, and call it."""
-        made = self.kind(input.shape[self.dim], *self.args, **self.options)
+        weight: Parameter | None = vars(self)["weight"]
+        options = self.options if weight is None else {"dtype": weight.dtype, **self.options}
+        made = self.kind(input.shape[self.dim], *self.args, **options)
         hooks, training = self._hooks, self.training
         for name in ("weight", "bias"):
             mine, new = getattr(self, name), getattr(made, name)

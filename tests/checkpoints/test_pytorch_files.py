@@ -115,7 +115,9 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         mt.load(tmp_path / "arrays.npz")
 
 
-@pytest.mark.parametrize("part", [(0, (9,), (1,)), (-1, (2,), (1,)), (0, (2,), (-1,)), (0, (2, 2), (3, 3))])
+@pytest.mark.parametrize(
+    "part", [(0, (9,), (1,)), (-1, (2,), (1,)), (0, (2,), (-1,)), (0, (2, 2), (3, 3)), (0, (99,), (0,))]
+)
 def test_tensors_outside_of_their_storage_are_refused(part: Any) -> None:
     offset, size, stride = part
     file = io.BytesIO()
@@ -136,3 +138,11 @@ def _number(value: int) -> bytes:
 
 def _tuple(values: tuple[int, ...]) -> bytes:
     return b"(" + b"".join(map(_number, values)) + b"t"
+
+
+def test_no_memory_is_taken_for_what_is_not_there() -> None:
+    with pytest.raises(CheckpointError, match="MT804"):
+        mt.load(archive(b"\x80\x02}r\xff\xff\xff\x7fX\x01\0\0\0asNb.", {}))  # memo number 2**31 - 1, attributes of None
+    lengths = b"ctorch\nSize\n(X\x01\0\0\0atR"
+    with pytest.raises(CheckpointError, match=r"MT804.*not made of ints"):
+        mt.load(archive(b"\x80\x02" + lengths + b".", {}))

@@ -55,3 +55,9 @@ def test_an_optimizer_may_hold_the_parameters_before_they_are_made(kind):
 def test_a_lazy_layer_is_not_made_while_a_function_is_traced():
     with pytest.raises(errors.TracingError, match="MT105"):
         mt.jit(nn.LazyLinear(2))(mt.ones(1, 2))
+
+
+def test_options_and_types_are_kept():
+    assert nn.LazyBatchNorm1d(affine=False)(mt.ones(3, 2)).shape == (3, 2)
+    layer = nn.LazyLinear(2).double()
+    assert layer(mt.ones(1, 3, dtype=mt.float64)).dtype is next(iter(layer.parameters())).dtype is mt.float64

@@ -62,7 +62,7 @@ class Made:
     def put(self, outputs: list[Tensor]) -> None:
         """Give the output its eager properties."""
         tensor = self.kind.__new__(self.kind)
-        Tensor.__init__(tensor, outputs[self.position]._value, self.requires_grad)
+        tensor._hold(outputs[self.position]._value, self.requires_grad)
         outputs[self.position] = tensor
         tensor._grad = None if self.grad is None else outputs[self.grad]
 

@@ -12,7 +12,7 @@ from ...autograd.tape import LeafHooks, hooks_of
 from ...backends import Executable
 from ...interpreters import layout_text, visible_strides
 from ...nn import Module
-from ...tensor import Remote, Tensor, fetched, with_value
+from ...tensor import Remote, Tensor, fetched, up_to_date, with_value
 from ...tree import LEAF, Structure
 from ..guards.donation import give_away
 from ..guards.observed import Observed
@@ -54,6 +54,7 @@ class Traced:
         self._gradients = [(place, owner) for place, owner in enumerate(recorded.owners) if owner is not None]
         self._items = [item for item, owner in zip(self._captured, recorded.owners, strict=True) if owner is None]
         self._outside = [item.tensor for item in self._items]
+        self._views = [tensor for tensor in self._outside if tensor._view is not None]
         self._kinds = [kind_of(tensor._value) for tensor in self._outside]
         self._needs = [tensor._requires_grad for tensor in self._outside]
         self._layouts = recorded.layouts
@@ -97,6 +98,8 @@ class Traced:
         if self._hook_changes != LeafHooks.changes and not self._hooks_are_current():
             return False
         if self._outside:
+            for view in self._views:
+                up_to_date(view)
             if list(map(_needs_of, self._outside)) != self._needs:
                 return False
             if not self._are_seen(list(map(_value_of, self._outside))):
@@ -166,6 +169,7 @@ class Traced:
         for item in self._captured:
             item.tensor = now(item.tensor)
         self._outside = list(map(now, self._outside))
+        self._views = list(map(now, self._views))
         self._hooks = [(now(tensor), hooks) for tensor, hooks in self._hooks]
         self._guards = [(now(where), kind) for where, kind in self._guards]
         self._gradients = [(place, now(owner)) for place, owner in self._gradients]
