@@ -40,7 +40,7 @@ _STORAGES: dict[str, DType] = {
     "LongStorage": int64, "ShortStorage": int16,
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _STORAGES.items()}
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set, collections.OrderedDict)
+_PLAIN = (bool, int, float, str, type(None), list, tuple, dict, collections.OrderedDict)
 
 
 class _Named:
