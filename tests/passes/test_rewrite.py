@@ -151,8 +151,8 @@ def test_a_replacement_of_another_type_is_an_error_that_names_the_rule():
 def test_a_rule_replaces_applications_of_primitives():
     with pytest.raises(TypeError, match="not x"):
         Rule(x, x)
-    with pytest.raises(AttributeError, match="no primitive 'sigmoid'"):
-        op.sigmoid(x)
+    with pytest.raises(AttributeError, match="no primitive 'logistic'"):
+        op.logistic(x)
 
 
 def test_laws_read_as_they_are_written():
