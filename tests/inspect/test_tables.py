@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import minitorch as mt
-from minitorch import nn
+from minitorch import course, nn
 from minitorch.nn import functional as F
 from minitorch.tables import MOST_LINES, Table, Tabular
 
@@ -43,7 +43,7 @@ def results() -> list[Any]:
     found = [ledger, ledger.kernels[0], compiled, eager, mt.machine(), step.stages(*args), step.values(*args)]
     found += [step.cost(*args), step.break_even(*args), step.ablate(*args, seconds=0.01), step.explain()]
     found += [named.ablate(square, seconds=0.01), named.ledger(square).kernels[0].steps]
-    return [*found, mt.quantization.report(model.eval(), [args[0]])]
+    return [*found, course.stacks(), mt.quantization.report(model.eval(), [args[0]])]
 
 
 def words(page: str) -> list[str]:
