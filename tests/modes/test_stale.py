@@ -816,3 +816,24 @@ def test_an_attribute_that_is_not_there_yet_is_asked_for(kind, number):
         found.append(f(X).tolist())
     del holder.scale
     assert [*found, f(X).tolist()] == [[1, 2], [2, 4], [1, 2]]
+
+
+def test_a_note_on_a_parameter_is_noticed():
+    """Read by a name, by a module, by the variable of a loop, or only asked for."""
+    layer: Any = mt.nn.Linear(2, 2)
+    layer.weight.scale = 2.0
+
+    def by_loop(x):
+        for parameter in layer.parameters():
+            x = x * getattr(parameter, "scale", 1.0)
+        return x
+
+    ways = [mt.jit(lambda x: x * layer.weight.scale), mt.jit(by_loop)]
+    x = mt.ones(2)
+    for weight, bias in ((2.0, None), (3.0, None), (3.0, 5.0)):
+        layer.weight.scale = weight
+        if bias is not None:
+            layer.bias.scale = bias
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert [way(x).tolist() for way in ways] == [[weight] * 2, [weight * (bias or 1.0)] * 2]

@@ -217,6 +217,8 @@ class Observed:
         if isinstance(owner, Tensor) and attribute == "requires_grad":
             return self._watch(name, getattr, owner, attribute)
         how, space, is_module = kind_of(owner), space_of(owner), isinstance(owner, Module)
+        if isinstance(owner, Tensor) and space is not None and not hasattr(type(owner), attribute):
+            return self._watch(name, dict.get, space, attribute, written)  # a user's note on a parameter
         if (how is How.VALUE and not space) or (how is not How.OBJECT and is_own(type(owner).__module__)):
             return _ENDS
         if attribute == "training" and is_module:
@@ -328,6 +330,7 @@ class Observed:
         if isinstance(value, ModuleType) and not is_users_module(value.__name__):
             return
         has_attributes = how is How.OBJECT or (space_of(value) and is_users_object(value))  # a list, too
+        has_attributes = has_attributes or (isinstance(value, Tensor) and space_of(value) is not None)
         if has_attributes or isinstance(value, (ModuleType, type, FunctionType)):
             self._know(value, name)
             self._open.append((value, name))
@@ -352,6 +355,9 @@ class Observed:
                 found = self._read(module, attribute, f"{place}.{attribute}")
                 if not isinstance(found, Module) and found is not _ENDS and found is not _COMPUTED:
                     self._escape(found, f"{place}.{attribute}")
+            for each, tensor in vars(module).items():
+                if isinstance(tensor, Tensor):
+                    self._escape(tensor, f"{place}.{each}")
             if module is not value:
                 self._open.append((module, place))
                 self._read_free(module, place, self._free)
