@@ -107,9 +107,12 @@ def grad(
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """Return the derivatives of the sum of `outputs` by each of `inputs`, as `torch.autograd.grad`; change no ``grad``.
+
+    `only_inputs`, which PyTorch still takes, changes nothing.
 
     Raises:
         AutogradError: ``MT405`` if an input was not used, unless `allow_unused` (which gives None for it).

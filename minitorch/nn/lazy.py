@@ -26,7 +26,7 @@ def _unfilled() -> Parameter:
 class _Lazy(Module):
     """Layer of a `kind` whose first argument is the length of a dimension of its first input."""
 
-    kind: ClassVar[type[Module]]
+    kind: ClassVar[type[Any]]
     dim: ClassVar[int]
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -51,7 +51,7 @@ class _Lazy(Module):
                 made.register_parameter(name, mine)
         vars(self).clear()
         vars(self).update(vars(made))
-        self.__class__ = self.kind  # type: ignore[assignment]
+        self.__class__ = self.kind
         self._hooks, self.training = hooks, training
         return self.forward(input)
 

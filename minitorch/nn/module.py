@@ -102,6 +102,9 @@ class Module(Drawable):
         self._hooks = {"before": [], "after": []}
         return self
 
+    def __init__(self) -> None:
+        """Do nothing: a class after this one among the bases is initialised by name, as in PyTorch."""
+
     def __setattr__(self, name: str, value: Any) -> None:
         kind = "parameter" if isinstance(value, Parameter) else "module" if isinstance(value, Module) else ""
         held = self._kinds.get(name) or ("buffer" if name in self._buffer_names else "")
@@ -377,7 +380,14 @@ class Module(Drawable):
         """Forget the parameters' gradients, or set them to zero."""
         zero_gradients(self.parameters(), set_to_none)
 
-    def to(self, *target: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Self:
+    def to(
+        self,
+        *target: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> Self:
         """Convert parameters and buffers of float types to another one, in place.
 
         Args:
@@ -385,6 +395,7 @@ class Module(Drawable):
             dtype: the element type, by name.
             device: the CPU, if it is given at all.
             non_blocking: ignored, since nothing is sent anywhere.
+            memory_format: ignored, since arrays are as NumPy lays them out.
 
         Raises:
             DeviceError: for any other device (``MT203``).
