@@ -23,6 +23,8 @@ from minitorch import quantization as mq
 from minitorch.functional.creation.generator import Generator
 from minitorch.graph import Graph as BaseGraph
 
+schedules = mt.optim.lr_scheduler
+
 # Classes of these modules and of what their `__all__` names are public.
 PACKAGES = ("amp", "autograd", "data", "debug", "dtypes", "errors", "export", "inspect", "nn", "optim", "passes",
             "quantization", "sharding")  # fmt: skip
@@ -219,6 +221,10 @@ class Halving(mt.optim.lr_scheduler.LRScheduler):
 
     def get_lr(self) -> list[float]:
         return [base * 0.5**self.last_epoch for base in self.base_lrs]
+
+
+def _plateau() -> Any:
+    return schedules.ReduceLROnPlateau(mt.optim.SGD([_ones(2)], lr=0.5), patience=0)
 
 
 def _data() -> mt.data.TensorDataset:
@@ -588,6 +594,24 @@ ROWS: dict[str, Row] = {
         lambda p: mt.optim.SGD(p, lr=0.5), lambda o: mt.optim.lr_scheduler.CosineAnnealingLR(o, 5)
     ),
     "LambdaLR": _optimizer(lambda p: mt.optim.Adam(p, lr=0.5), lambda o: mt.optim.lr_scheduler.LambdaLR(o, scaled)),
+    **{
+        name: _optimizer(lambda p: mt.optim.SGD(p, lr=0.5, momentum=0.5), make)
+        for name, make in {
+            "ChainedScheduler": lambda o: schedules.ChainedScheduler([schedules.StepLR(o, 1), schedules.ConstantLR(o)]),
+            "ConstantLR": lambda o: schedules.ConstantLR(o, total_iters=1),
+            "CosineAnnealingWarmRestarts": lambda o: schedules.CosineAnnealingWarmRestarts(o, 2, 2),
+            "ExponentialLR": lambda o: schedules.ExponentialLR(o, 0.5),
+            "LinearLR": lambda o: schedules.LinearLR(o, total_iters=2),
+            "MultiStepLR": lambda o: schedules.MultiStepLR(o, [1]),
+            "MultiplicativeLR": lambda o: schedules.MultiplicativeLR(o, scaled),
+            "OneCycleLR": lambda o: schedules.OneCycleLR(o, 0.5, 9),
+            "PolynomialLR": lambda o: schedules.PolynomialLR(o, 3),
+            "SequentialLR": lambda o: schedules.SequentialLR(
+                o, [schedules.ConstantLR(o), schedules.ExponentialLR(o, 0.5)], [1]
+            ),
+        }.items()
+    },
+    "ReduceLROnPlateau": _shown(_plateau, lambda plateau: [plateau.step(1.0), plateau.state_dict()]),
     "ParamGroup": Row(
         lambda: mt.optim.SGD([_ones(2)], lr=0.5).param_groups[0],
         lambda group: {name: numbers(group[name]) for name in group},

@@ -644,7 +644,73 @@ SCHEDULERS = {
     "StepLR": lambda random: {"step_size": random.randint(1, 4), "gamma": random.choice([0.5, 0.1, 2.0])},
     "CosineAnnealingLR": lambda random: {"T_max": random.randint(1, 6), "eta_min": random.choice([0, 0.01])},
     "LambdaLR": lambda random: {"lr_lambda": lambda epoch: 1 / (1 + epoch)},
+    "MultiStepLR": lambda random: {"milestones": random.choices(range(9), k=3), "gamma": random.choice([0.5, 2.0])},
+    "ExponentialLR": lambda random: {"gamma": random.choice([0.5, 1.5])},
+    "ConstantLR": lambda random: {"factor": random.choice([0.5, 0.1]), "total_iters": random.randint(1, 6)},
+    "LinearLR": lambda random: {
+        "start_factor": 0.5,
+        "end_factor": random.random(),
+        "total_iters": random.randint(1, 6),
+    },
+    "PolynomialLR": lambda random: {"total_iters": random.randint(1, 6), "power": random.choice([1.0, 2.0])},
+    "MultiplicativeLR": lambda random: {"lr_lambda": lambda epoch: 1 / (1 + epoch)},
+    "CosineAnnealingWarmRestarts": lambda random: {"T_0": random.randint(1, 4), "T_mult": random.randint(1, 3)},
 }
+
+
+def assert_same_rates(make, measured):
+    """Rates and momenta of two groups after each step of a scheduler are those of PyTorch."""
+    found: list[Any] = []
+    for lib, optimisers in ((mt, optim), (torch, torch.optim)):
+        groups = [{"params": [lib.zeros(1, requires_grad=True)], "lr": rate} for rate in (0.5, 0.1)]
+        optimizer = optimisers.SGD(groups, lr=1.0, momentum=0.9)
+        scheduler = make(optimisers.lr_scheduler, optimizer)
+        seen: list[Any] = []
+        for args in measured:
+            seen += [(group["lr"], group["momentum"]) for group in optimizer.param_groups]
+            optimizer.step()
+            scheduler.step(*args)
+            seen.append(scheduler.get_last_lr())
+        found.append(np.concatenate([np.ravel(each) for each in seen]))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["cos", "linear"])
+@pytest.mark.parametrize("three_phase", [False, True])
+def test_one_cycle(strategy, three_phase):
+    def make(made, optimizer):
+        return made.OneCycleLR(
+            optimizer, [0.3, 0.7], epochs=4, steps_per_epoch=3, anneal_strategy=strategy, three_phase=three_phase
+        )
+
+    assert_same_rates(make, [()] * 12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_plateaus(seed):
+    random = Random(seed)
+    options: dict[str, Any] = {"mode": random.choice(["min", "max"]), "threshold_mode": random.choice(["rel", "abs"])}
+    options |= {"patience": random.randint(0, 2), "cooldown": random.randint(0, 2), "min_lr": [0.01, 0.002]}
+    measured = [(round(random.random(), 1),) for _ in range(20)]
+    assert_same_rates(lambda made, o: made.ReduceLROnPlateau(o, **options), measured)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_schedulers_in_sequence(seed):
+    random = Random(seed)
+    names = random.choices(list(SCHEDULERS), k=3)
+    options = [SCHEDULERS[name](random) for name in names]
+
+    def make(made, optimizer):
+        parts = [getattr(made, name)(optimizer, **each) for name, each in zip(names, options, strict=True)]
+        return made.SequentialLR(optimizer, parts[:2], [4]) if seed % 2 else made.ChainedScheduler(parts)
+
+    assert_same_rates(make, [()] * 12)
+
+
+def test_a_fraction_of_an_epoch():
+    make = lambda made, optimizer: made.CosineAnnealingWarmRestarts(optimizer, 2, 2, 0.01)  # noqa: E731
+    assert_same_rates(make, [(step / 3,) for step in range(30)])
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -489,11 +489,17 @@ def test_an_optimiser_that_was_written_for_pytorch_works_eagerly():
 CHAINED: dict[str, Any] = {
     "StepLR": ({"step_size": 2, "gamma": 0.5}, lambda epoch: 0.5 ** (epoch // 2)),
     "CosineAnnealingLR": ({"T_max": 9}, lambda epoch: (1 + math.cos(math.pi * epoch / 9)) / 2),
+    "MultiStepLR": ({"milestones": [2, 3, 3], "gamma": 0.5}, lambda epoch: 0.5 ** sum(epoch >= at for at in (2, 3, 3))),
+    "ExponentialLR": ({"gamma": 0.7}, lambda epoch: 0.7**epoch),
+    "MultiplicativeLR": ({"lr_lambda": lambda epoch: 0.7}, lambda epoch: 0.7**epoch),
+    "ConstantLR": ({"factor": 0.5, "total_iters": 3}, lambda epoch: 0.5 if epoch < 3 else 1.0),
+    "LinearLR": ({"start_factor": 0.2, "total_iters": 4}, lambda epoch: 0.2 + 0.8 * min(epoch, 4) / 4),
+    "PolynomialLR": ({"total_iters": 9, "power": 2.0}, lambda epoch: (1 - epoch / 9) ** 2),
 }
 
 
 @pytest.mark.parametrize("by_hand", [None, 0, 3])
-@pytest.mark.parametrize("names", [["StepLR"], ["CosineAnnealingLR"], ["StepLR", "StepLR"], list(CHAINED)], ids=str)
+@pytest.mark.parametrize("names", [*([name] for name in CHAINED), ["StepLR", "StepLR"], list(CHAINED)], ids=str)
 def test_schedulers_multiply_the_rate_that_is_there(names, by_hand):
     optimizer = optim.SGD([{"params": [p], "lr": rate} for p, rate in zip(start(), (0.5, 0.1), strict=True)], lr=1.0)
     schedulers = [getattr(optim.lr_scheduler, name)(optimizer, **CHAINED[name][0]) for name in names]

@@ -99,7 +99,7 @@ def _how(kind: Any) -> How:
         if issubclass(kind, kinds):
             iterates = how is How.ITEMS and next(vars(base)["__iter__"] for base in kind.__mro__ if base in kinds)
             return How.UNKNOWN if iterates and kind.__iter__ is not iterates else how
-    if is_own(kind.__module__) and kind.__module__ != _SCHEDULERS:
+    if is_own(kind.__module__) and not kind.__module__.startswith(_SCHEDULERS):
         return How.IDENTITY
     if not _has_hidden_state(kind):
         return How.OBJECT
