@@ -86,7 +86,7 @@ _LATER = {
     "autocast": "minitorch_amp",
     "data": f"{__name__}.data",
     "func": f"{__name__}.func",
-    **dict.fromkeys(("grad", "hessian", "jacobian", "value_and_grad", "vjp"), f"{__name__}.func"),
+    **dict.fromkeys(("grad", "hessian", "jacobian", "value_and_grad", "vjp", "vmap"), f"{__name__}.func"),
     "freeze": "minitorch_inference.frozen",
     "get_autocast_dtype": "minitorch_amp",
     "is_autocast_enabled": "minitorch_amp",
@@ -118,5 +118,6 @@ __all__ = [
     "is_grad_enabled", "jacobian", "jit", "lazy", "load", "load_frozen", "long", "machine", "nan", "nn", "no_grad",
     "optim", "passes", "pi", "placeholder", "primitives", "profile", "profiler", "quantization", "save",
     "set_grad_enabled", "set_num_threads", "sharding", "short", "uint32", "uint8", "utils", "value_and_grad", "vjp",
+    "vmap",
     *FUNCTIONS,
 ]  # fmt: skip

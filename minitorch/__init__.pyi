@@ -76,9 +76,10 @@ from .dtypes import int64 as long
 from .dtypes import promote_types as promote_types
 from .dtypes import uint8 as uint8
 from .dtypes import uint32 as uint32
+from .func.jacobians import hessian as hessian
+from .func.jacobians import jacobian as jacobian
+from .func.mapping import vmap as vmap
 from .func.transforms import grad as grad
-from .func.transforms import hessian as hessian
-from .func.transforms import jacobian as jacobian
 from .func.transforms import value_and_grad as value_and_grad
 from .func.transforms import vjp as vjp
 from .functional.checkpoint import checkpoint as checkpoint
@@ -1049,6 +1050,7 @@ __all__ = [
     "var_mean",
     "vdot",
     "vjp",
+    "vmap",
     "vstack",
     "where",
     "xlogy",

@@ -118,6 +118,9 @@ class Primitive:
         ulp: the largest error of compiled code in units in the last place; 0.5 is correct rounding.
         reorders: whether compiled code may add up terms in another order.
         commutes: whether two operands may be exchanged.
+        batch: the rule of `func.vmap`, ``(*inputs, **params) -> Tensor``, written with primitives: the inputs have one
+            dimension more in front, which counts examples, or has the length 1 where they share one value; so has the
+            result. None for what follows from the family and the parameters' names (`minitorch.func.batching`).
         doc: its result, in a line.
     """
 
@@ -137,6 +140,7 @@ class Primitive:
     ulp: float = 0.5
     reorders: bool = False
     commutes: bool = False
+    batch: Callable[..., Tensor] | None = None
     doc: str = ""
 
     @property

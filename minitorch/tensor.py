@@ -1,7 +1,7 @@
 """`Tensor`, the one object that users hold, and its state: its value, its view, its place on the tape.
 
-A tensor's value is an `ndarray` (eager), a graph `Node` (while a program is being recorded), or `Remote` (in a
-backend's memory, and not yet read by Python); nothing else differs.
+A tensor's value is an `ndarray` (eager), a graph `Node` (while a program is being recorded), `Remote` (in a
+backend's memory, and not yet read by Python), or `Batched` (within `func.vmap`); nothing else differs.
 Operators and methods (`+`, `.sum()`, `.reshape()`) are compositions of primitives and live in `minitorch.functional`,
 which installs them in the base class, `TensorMethods`; this file computes nothing.
 """
@@ -64,7 +64,36 @@ class Remote:
         raise TypeError("a value that lies elsewhere is not an array: ask for what is `fetched`")
 
 
-TensorValue = np.ndarray[Any, Any] | Node | Spec | Remote
+class Batched:
+    """A value for each of several examples, as one tensor: the value of a tensor within `func.vmap`.
+
+    Attributes:
+        tensor: the values of all examples, of the interpreter below: the first dimension counts the examples, or has
+            the length 1, where they share one value.
+        layer: the interpreter that knows of that dimension; programs on top of it do not see it.
+    """
+
+    __slots__ = ("layer", "tensor")
+
+    def __init__(self, tensor: Tensor, layer: Any) -> None:
+        self.tensor = tensor
+        self.layer = layer
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of one example."""
+        return self.tensor.shape[1:]
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.tensor.dtype
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
+        raise TypeError("the values of several examples are not one array")
+
+
+TensorValue = np.ndarray[Any, Any] | Node | Spec | Remote | Batched
 
 
 class Tensor(TensorMethods):
@@ -346,6 +375,12 @@ class TapeEntry:
 
     def __repr__(self) -> str:
         return f"<gradient of {self.primitive.name}>"
+
+
+def needs_gradient_below(tensor: Any) -> bool:
+    """Return whether a tensor within `func.vmap` requires a gradient of a program below."""
+    value = getattr(tensor, "_value", None)
+    return isinstance(value, Batched) and (value.tensor._requires_grad or needs_gradient_below(value.tensor))
 
 
 def up_to_date(tensor: Tensor) -> Tensor:

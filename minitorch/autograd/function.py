@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ..dtypes import DType
-from ..interpreters import is_grad_enabled, set_grad_enabled
+from ..interpreters import current, is_grad_enabled, set_grad_enabled
 from ..ir import Spec
 from ..primitives import cast, constant
-from ..tensor import Tensor
+from ..tensor import Batched, Tensor, needs_gradient_below
 from .gradients import detach
 from .tape import copied, overwritten, record_many
 
@@ -48,6 +49,11 @@ class Context:
         """Keep tensors (inputs, outputs or others) for `backward`."""
         self._saved = tensors
 
+    def place(self, outputs: Iterable[tuple[int, Any]]) -> None:
+        """Note the positions of saved outputs, in place of these."""
+        positions = {id(output): position for position, output in outputs}
+        self._saved = tuple(Output(positions[id(item)]) if id(item) in positions else item for item in self._saved)
+
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to `save_for_backward`, in the same order.
@@ -58,11 +64,11 @@ class Context:
         for item, version in zip(self._saved, self._versions, strict=False):
             if isinstance(item, Tensor) and item._root._version != version:
                 raise overwritten(self._name, "something that was saved", item)
-        return tuple(self._outputs.get(item.position) if isinstance(item, _Output) else item for item in self._saved)
+        return tuple(self._outputs.get(item.position) if isinstance(item, Output) else item for item in self._saved)
 
 
 @dataclass(frozen=True)
-class _Output:
+class Output:
     """A placeholder for one of the function's outputs among the saved tensors: the tape must not hold its results."""
 
     position: int
@@ -123,22 +129,32 @@ class Function:
         raise TypeError("a Function needs a static method backward(ctx, *cotangents)")
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
-        """Run `forward`, and put the function on the tape."""
-        recording = is_grad_enabled()
-        needs = tuple(recording and isinstance(arg, Tensor) and arg.requires_grad for arg in args)
-        context = Context(needs, cls.__name__)
+    def _run(cls, context: Context, args: tuple[Any, ...], recording: bool) -> Any:
+        """Run `forward`, of which the tape notes nothing."""
         previous = set_grad_enabled(False)
         _forward.depth += recording  # under no_grad it is an ordinary function
         try:
             if cls.setup_context is Function.setup_context:
-                result = cls.forward(context, *args)
-            else:
-                result = cls.forward(*args)
-                cls.setup_context(context, args, result)
+                return cls.forward(context, *args)
+            result = cls.forward(*args)
+            cls.setup_context(context, args, result)
+            return result
         finally:
             _forward.depth -= recording
             set_grad_enabled(previous)
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run `forward`, and put the function on the tape."""
+        recording = is_grad_enabled()
+        needs = tuple(recording and isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        layer = _layer_of(args) if recording else None
+        if layer is not None and (any(needs) or any(map(needs_gradient_below, args))):
+            context = Context(tuple(isinstance(arg, Tensor) for arg in args), cls.__name__)
+            result = layer.custom(cls, context, args)
+        else:
+            context = Context(needs, cls.__name__)
+            result = cls._run(context, args, recording)
         if not any(needs):
             return result
         outputs = list(result) if isinstance(result, tuple) else [result]
@@ -160,6 +176,15 @@ class Function:
         return tuple(outputs) if isinstance(result, tuple) else outputs[0]
 
 
+def _layer_of(args: tuple[Any, ...]) -> Any:
+    """Return the topmost layer of `func.vmap` that one of the arguments belongs to, or None."""
+    layers = [arg._value.layer for arg in args if isinstance(arg, Tensor) and isinstance(arg._value, Batched)]
+    layer: Any = current() if layers else None
+    while layer not in layers and layer is not None:
+        layer = layer.below
+    return layer
+
+
 def _record(
     function: type[Function],
     context: Context,
@@ -170,10 +195,9 @@ def _record(
     """Put the function on the tape, with `backward` as its gradient; `written` are arguments that are results, too."""
     tensor_positions = [index for index, arg in enumerate(args) if isinstance(arg, Tensor)]
     specs = [output.spec if isinstance(output, Tensor) else None for output in outputs]
-    positions = {id(output): position for position, output in [*enumerate(outputs), *written.items()]}
-    context._saved = tuple(_Output(positions[id(item)]) if id(item) in positions else item for item in context._saved)
+    context.place([*enumerate(outputs), *written.items()])
     context._versions = tuple([item._root._version if isinstance(item, Tensor) else 0 for item in context._saved])
-    saved_outputs = {item.position for item in context._saved if isinstance(item, _Output)}
+    saved_outputs = {item.position for item in context._saved if isinstance(item, Output)}
 
     def backward(cotangents: dict[int, Tensor], outputs: dict[int, Tensor], asked: list[bool]) -> list[Tensor | None]:
         context._outputs = outputs

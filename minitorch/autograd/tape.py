@@ -17,7 +17,7 @@ from ..errors import AutogradError
 from ..interpreters import Span, current_staging, for_one_line, set_grad_enabled, set_handler, twin
 from ..ir import Node, Primitive, Shape, Source, Spec, user_source
 from ..primitives import add, mul
-from ..tensor import TapeEntry, Tensor, as_of, fetched, ghost, with_value
+from ..tensor import Batched, TapeEntry, Tensor, as_of, fetched, ghost, with_value
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -115,7 +115,10 @@ def copied(tensor: Tensor) -> Tensor:
     own._view = None
     if hasattr(own, "_layout"):
         del own._layout
-    own._value = np.array(fetched(tensor), order="C") if staging is None else staging.node_of(tensor)
+    if isinstance(tensor._value, Batched):
+        own._value = Batched(copied(tensor._value.tensor), tensor._value.layer)
+    else:
+        own._value = np.array(fetched(tensor), order="C") if staging is None else staging.node_of(tensor)
     own._requires_grad, own._entry = tensor._requires_grad, tensor._entry
     return own
 

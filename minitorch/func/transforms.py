@@ -1,4 +1,4 @@
-"""Function transforms: `grad`, `value_and_grad`, `vjp`, `jacobian`, `hessian`, as in `torch.func` and JAX.
+"""Derivatives of functions: `grad`, `grad_and_value`, `vjp`, `jvp`, as in `torch.func` and JAX.
 
 They take a function and return a function, change no ``grad``, and nest: the tape records the inner gradient's
 computation whenever an outer one will differentiate it.
@@ -7,18 +7,20 @@ computation whenever an outer one will differentiate it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad
 from ..autograd.gradients import detach
 from ..autograd.gradients import grad as gradients_of
-from ..dtypes import int64
 from ..errors import AutogradError
 from ..interpreters import is_grad_enabled
-from ..primitives import concatenate, constant, reshape, scatter
-from ..tensor import Tensor
+from ..primitives import constant, reshape
+from ..tensor import Batched, Tensor, needs_gradient_below, with_value
 from ..tree import Structure, flatten, unflatten
+from .batching import own_value
+from .mapping import named_like
 
 
 class _Depth(threading.local):
@@ -30,7 +32,29 @@ class _Depth(threading.local):
 _depth = _Depth()
 
 
-def _check_float(tensor: Any, what: str) -> None:
+@contextmanager
+def _inside() -> Iterator[None]:
+    """Run a `with` block inside a transform: what is computed there may be differentiated again."""
+    _depth.value += 1
+    try:
+        yield
+    finally:
+        _depth.value -= 1
+
+
+def _is_followed(leaves: Sequence[Any]) -> bool:
+    """Return whether derivatives by some tensors may be asked for outside of the transform that begins."""
+    return _depth.value > 0 or (
+        is_grad_enabled() and any(leaf._requires_grad or needs_gradient_below(leaf) for leaf in leaves)
+    )
+
+
+def check_float(tensor: Any, what: str) -> None:
+    """Refuse what has no derivative.
+
+    Raises:
+        AutogradError: ``MT405`` for anything but a float tensor.
+    """
     if not isinstance(tensor, Tensor) or not tensor.dtype.is_floating_point:
         found = tensor.spec if isinstance(tensor, Tensor) else type(tensor).__name__
         raise AutogradError(
@@ -42,27 +66,43 @@ def _check_float(tensor: Any, what: str) -> None:
 
 def _variable(tensor: Tensor) -> Tensor:
     """Return a tensor of the same value to differentiate by, connected to the outer tape, if any."""
-    if tensor._requires_grad and is_grad_enabled():
-        return reshape(tensor, shape=tensor.shape)
-    leaf = detach(tensor)
+    own = own_value(tensor)
+    if own._requires_grad and is_grad_enabled():
+        return reshape(own, shape=own.shape)
+    leaf = with_value(own._value) if isinstance(own._value, Batched) else detach(own)  # below, history is kept
     leaf._requires_grad = True
     return leaf
 
 
-class _Run:
-    """One call of a function to differentiate: its variables, its result, and the backward pass."""
+def _detached(value: Any) -> Any:
+    leaves, structure = flatten(value)
+    return unflatten(structure, [detach(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+
+
+class Run:
+    """One call of a function to differentiate: its variables, its result, and the backward pass.
+
+    Attributes:
+        variables: the leaves of the arguments that derivatives are asked for.
+        structures: of these arguments.
+        create_graph: whether the derivatives may be differentiated again.
+        result: of the function.
+        aux: what else it returned, if it does (`has_aux`).
+    """
 
     def __init__(
         self,
         function: Callable[..., Any],
         args: tuple[Any, ...],
-        argnums: tuple[int, ...],
+        argnums: Sequence[int],
         kwargs: dict[str, Any],
+        has_aux: bool = False,
+        create_graph: bool = False,
     ) -> None:
         self.variables: list[Tensor] = []
         self.structures: list[Structure] = []
+        self.create_graph = create_graph
         new_args = list(args)
-        outer = _depth.value > 0
         for position in argnums:
             if not -len(args) <= position < len(args):
                 raise ValueError(
@@ -70,19 +110,18 @@ class _Run:
                 )
             leaves, structure = flatten(args[position])
             for leaf in leaves:
-                _check_float(leaf, f"argument {position}")
-                outer = outer or (leaf._requires_grad and is_grad_enabled())
-            variables = [_variable(leaf) for leaf in leaves]
+                check_float(leaf, f"argument {position}")
+            self.create_graph = self.create_graph or _is_followed(leaves)
+            variables = list(map(_variable, leaves))
             self.variables += variables
             self.structures.append(structure)
             new_args[position] = unflatten(structure, variables)
-        self.create_graph = outer
-        _depth.value += 1
-        try:
-            with enable_grad():
-                self.result = function(*new_args, **kwargs)
-        finally:
-            _depth.value -= 1
+        with _inside(), enable_grad():
+            result = function(*new_args, **kwargs)
+        self.result: Any = result
+        self.aux: Any = None
+        if has_aux:
+            self.result, self.aux = result
 
     def gradients(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool = False) -> list[Any]:
         """Return the derivatives by the variables, in the structure of each argument; zeros for unused variables."""
@@ -105,32 +144,33 @@ class _Run:
 
     def finished(self, value: Any) -> Any:
         """Return a result for the caller, with history only if an outer transform needs it."""
-        leaves, structure = flatten(value)
-        if self.create_graph:
-            return value
-        return unflatten(structure, [detach(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+        return value if self.create_graph else _detached(value)
 
 
-def _as_tuple(argnums: int | Sequence[int]) -> tuple[int, ...]:
+def as_tuple(argnums: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the positions of arguments as a tuple."""
     return (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
 
-def _named_like(function: Any, what: str, result: Callable[..., Any]) -> Callable[..., Any]:
-    if not callable(function):
-        kind = type(function).__name__
-        raise TypeError(f"a function is differentiated, not {kind}: write mt.grad(f)(x), not mt.grad(f(x))")
-    name = getattr(function, "__name__", type(function).__name__)
-    result.__name__ = result.__qualname__ = f"{what}({name})"
-    return result
+def float_leaves(value: Any, what: str = "the function's result") -> tuple[list[Tensor], Structure]:
+    """Return the leaves of a structure of float tensors, and the structure.
+
+    Raises:
+        AutogradError: ``MT405`` if one is anything else.
+    """
+    leaves, structure = flatten(value)
+    for leaf in leaves:
+        check_float(leaf, what)
+    return leaves, structure
 
 
 def value_and_grad(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+    func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return a function that returns the value of `function` and its gradient.
+    """Return a function that returns the value of `func` and its gradient, as JAX's; PyTorch's is `grad_and_value`.
 
     Args:
-        function: returns a tensor of one element; with `has_aux` a pair of it and anything else.
+        func: returns a tensor of one element; with `has_aux` a pair of it and anything else.
         argnums: which positional arguments to differentiate by. Each is a float tensor or a nested structure of them.
         has_aux: whether there is a second, not differentiated result.
 
@@ -148,10 +188,20 @@ def value_and_grad(
         (5.0, [2.0, 4.0])
     """
 
+    return _differentiated("value_and_grad", func, argnums, has_aux, lambda value, gradient: (value, gradient))
+
+
+def _differentiated(
+    what: str,
+    func: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    arrange: Callable[[Any, Any], Any],
+) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        call = _Run(function, args, _as_tuple(argnums), kwargs)
-        loss, aux = call.result if has_aux else (call.result, None)
-        _check_float(loss, "the function's result")
+        call = Run(func, args, as_tuple(argnums), kwargs, has_aux)
+        loss = call.result
+        check_float(loss, "the function's result")
         if loss.numel() != 1:
             raise AutogradError(
                 "MT404",
@@ -161,15 +211,29 @@ def value_and_grad(
             )
         one = constant(value=1, shape=loss.shape, dtype=loss.dtype)
         gradients = call.gradients([loss], [one])
-        gradient = gradients[0] if isinstance(argnums, int) else tuple(gradients)
         value = call.finished(loss)
-        return ((value, call.finished(aux)), gradient) if has_aux else (value, gradient)
+        value = (value, call.finished(call.aux)) if has_aux else value
+        return arrange(value, gradients[0] if isinstance(argnums, int) else tuple(gradients))
 
-    return _named_like(function, "value_and_grad", run)
+    return named_like(func, what, run)
 
 
-def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return a function that returns the gradient of `function`; see `value_and_grad` for the arguments.
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that returns the gradient of `func` and its value; see `value_and_grad` for the arguments.
+
+    Example:
+        >>> import minitorch as mt
+        >>> gradient, value = mt.func.grad_and_value(lambda x: x * x)(mt.tensor(3.0))
+        >>> gradient.item(), value.item()
+        (6.0, 9.0)
+    """
+    return _differentiated("grad_and_value", func, argnums, has_aux, lambda value, gradient: (gradient, value))
+
+
+def grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function that returns the gradient of `func`; see `value_and_grad` for the arguments.
 
     Example:
         >>> import minitorch as mt
@@ -177,21 +241,24 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
         >>> mt.grad(cube)(mt.tensor(2.0)).item(), mt.grad(mt.grad(cube))(mt.tensor(2.0)).item()
         (12.0, 12.0)
     """
-    both = value_and_grad(function, argnums, has_aux)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = both(*args, **kwargs)
+    def arrange(value: Any, gradient: Any) -> Any:
         return (gradient, value[1]) if has_aux else gradient
 
-    return _named_like(function, "grad", run)
+    return _differentiated("grad", func, argnums, has_aux, arrange)
 
 
-def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return a function's value, and the function that maps its cotangents to cotangents of the arguments.
 
+    Args:
+        func: takes float tensors, or nested structures of them, and returns such.
+        primals: its arguments.
+        has_aux: whether it returns a pair of that and anything else.
+
     Returns:
-        ``(value, pullback)``; ``pullback(cotangent)``, with a cotangent of the value's structure and shapes, returns
-        one gradient per primal, and can be called more than once.
+        ``(value, pullback)``, or ``(value, pullback, aux)``; ``pullback(cotangent)``, with a cotangent of the value's
+        structure and shapes, returns one gradient per primal, and can be called more than once.
 
     Example:
         >>> import minitorch as mt
@@ -199,10 +266,8 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...,
         >>> pullback(mt.tensor([10.0, 1.0]))[0].tolist()
         [20.0, 4.0]
     """
-    call = _Run(function, primals, tuple(range(len(primals))), {})
-    outputs, structure = flatten(call.result)
-    for output in outputs:
-        _check_float(output, "the function's result")
+    call = Run(func, primals, range(len(primals)), {}, has_aux)
+    outputs, structure = float_leaves(call.result)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         cotangents, found = flatten(cotangent)
@@ -210,55 +275,46 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...,
             raise AutogradError("MT404", "the cotangent has another structure than the function's result")
         return tuple(call.gradients(outputs, cotangents, retain=True))
 
-    return call.finished(call.result), pullback
+    aux = (call.finished(call.aux),) if has_aux else ()
+    return call.finished(call.result), pullback, *aux
 
 
-def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """Return a function that returns the derivatives of all elements of the result by those of one argument.
+def jvp(
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Return a function's value, and its derivative along a direction: the Jacobian times the tangents.
 
-    The result has the shape of the value followed by the shape of the argument. It takes one walk over the tape per
-    element of the value.
+    It is computed in reverse, twice: the pullback of `vjp` is linear in its cotangent, and its own pullback maps
+    tangents to tangents. In a graph, what serves the first walk alone is dead code.
 
-    Example:
-        >>> import minitorch as mt
-        >>> mt.jacobian(lambda x: x * x)(mt.tensor([1.0, 2.0])).tolist()
-        [[2.0, 0.0], [0.0, 4.0]]
-    """
+    Args:
+        func: takes float tensors, or nested structures of them, and returns such.
+        primals: a tuple of its arguments.
+        tangents: the direction, of the structure and the shapes of the primals.
+        strict: whether a result that does not depend on the primals is an error, and not of derivative 0.
+        has_aux: whether the function returns a pair of its result and anything else.
 
-    def run(*args: Any, **kwargs: Any) -> Tensor:
-        call = _Run(function, args, (argnums,), kwargs)
-        value = call.result
-        _check_float(value, "the function's result")
-        if len(call.variables) != 1 or not isinstance(args[argnums], Tensor):
-            raise AutogradError("MT405", f"argument {argnums} is a structure; jacobian takes a tensor")
-        wanted, size = call.variables[0], value.numel()
-        rows = []
-        for position in range(size):
-            (row,) = call.gradients([value], [_unit(position, value)], retain=True)
-            rows.append(reshape(row, shape=(1, *wanted.shape)))
-        if not rows:
-            return constant(value=0, shape=value.shape + wanted.shape, dtype=wanted.dtype)
-        result: Tensor = call.finished(reshape(concatenate(*rows, dim=0), shape=value.shape + wanted.shape))
-        return result
-
-    return _named_like(function, "jacobian", run)
-
-
-def _unit(position: int, like: Tensor) -> Tensor:
-    """Return zeros of another tensor's shape with a one at a position."""
-    size = like.numel()
-    zeros = constant(value=0, shape=(size,), dtype=like.dtype)
-    one = constant(value=1, shape=(1,), dtype=like.dtype)
-    at = constant(value=position, shape=(1,), dtype=int64)
-    return reshape(scatter(zeros, one, at), shape=like.shape)
-
-
-def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """Return a function that returns the second derivatives of a scalar `function` by one argument.
+    Returns:
+        ``(value, derivative)``, or ``(value, derivative, aux)``.
 
     Example:
         >>> import minitorch as mt
-        >>> mt.hessian(lambda x: (x ** 3).sum())(mt.tensor([1.0, 2.0])).tolist()
-        [[6.0, 0.0], [0.0, 12.0]]
+        >>> x, v = mt.tensor([1.0, 2.0]), mt.tensor([1.0, 10.0])
+        >>> mt.func.jvp(lambda x: x * x, (x,), (v,))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    return _named_like(function, "hessian", jacobian(grad(function, argnums), argnums))
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
+        raise TypeError("jvp takes tuples of primals and of tangents: jvp(f, (x,), (v,))")
+    (points, structure), (directions, found) = float_leaves(primals, "a primal"), float_leaves(tangents, "a tangent")
+    if found != structure or [each.shape for each in directions] != [each.shape for each in points]:
+        raise AutogradError("MT404", "the tangents have another structure or other shapes than the primals")
+    followed = _is_followed([*points, *directions])
+    with _inside():
+        value, pullback, *aux = vjp(func, *primals, has_aux=has_aux)
+    outputs, form = flatten(value)
+    if strict and not all(output._requires_grad for output in outputs):
+        raise AutogradError("MT405", "a result of the function does not depend on the primals")
+    zeros = tuple([constant(value=0, shape=output.shape, dtype=output.dtype) for output in outputs])
+    call = Run(lambda *c: pullback(unflatten(form, c)), zeros, range(len(zeros)), {}, create_graph=followed)
+    derivative = unflatten(form, call.gradients(flatten(call.result)[0], directions))
+    return call.finished(value), derivative, *map(call.finished, aux)

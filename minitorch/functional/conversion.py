@@ -18,7 +18,7 @@ from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
 from ..errors import DTypeError, ShapeError, ShardingError, compose
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
-from ..tensor import Remote, Tensor, fetched, note_write, readable, with_value
+from ..tensor import Batched, Remote, Tensor, fetched, note_write, readable, with_value
 from .movement.parts import unbind
 
 Array = np.ndarray[Any, Any]
@@ -212,6 +212,8 @@ def _hidden_text(tensor: Tensor) -> str:
     value, staging = tensor._value, current_staging()
     if isinstance(value, np.ndarray) and staging is not None:
         return f"Tensor(traced {tensor.spec}, `{staging.name_of(tensor)}` after an in-place write)"
+    if isinstance(value, Batched):
+        return f"Tensor({tensor.spec} of each example in vmap: {value.tensor!r})"
     if isinstance(value, Remote):
         return f"Tensor({tensor.spec}, divided among processes)"
     if not isinstance(value, Node):

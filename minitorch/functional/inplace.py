@@ -22,7 +22,7 @@ from ..errors import AutogradError, DTypeError, ShapeError, TracingError
 from ..interpreters import Staging, current, current_staging, is_grad_enabled, set_grad_enabled
 from ..ir import Node, Shape, user_source
 from ..primitives.movement import folded, inverse_permutation, on_diagonal, windows_overlap
-from ..tensor import TapeEntry, Tensor, ghost, note_write, renew
+from ..tensor import Batched, TapeEntry, Tensor, ghost, note_write, renew
 from .operands import fitting, operand
 from .pointwise.bits import read_as
 
@@ -48,17 +48,17 @@ def assign(tensor: Tensor, value: Tensor, what: str = "an in-place write") -> Te
     entry, reader = (_entry_of_write(tensor, value, what, staging), value._entry) if needs else (None, None)
     if reader is not None:
         keep_read(reader, tensor._root)
-    previous = set_grad_enabled(False)
-    try:
-        target = tensor
-        if staging is not None:
+    target = tensor
+    if staging is not None and not isinstance(tensor._value, Batched):
+        previous = set_grad_enabled(False)
+        try:
             while target._view is not None:
                 view = target._view
                 value = _WRITE_BACK[view.primitive](view.base, value, **view.params)
                 target = view.base
-        handle = current().assign(target, value)
-    finally:
-        set_grad_enabled(previous)
+        finally:
+            set_grad_enabled(previous)
+    handle = current().assign(target, value)
     note_write(tensor)
     if entry is not None:
         renew(_owner(tensor), entry, tensor._root._version - 1)
@@ -111,7 +111,7 @@ def _entry_of_write(tensor: Tensor, value: Tensor, what: str, staging: Staging |
     if (
         staging is not None
         and not staging.defers
-        and (id(owner) in staging.arguments or not isinstance(owner._value, Node))
+        and (id(owner) in staging.arguments or not isinstance(owner._value, (Node, Batched)))
     ):
         raise _refused(
             f"{what} writes a value that requires a gradient into {tensor.spec}, from outside the recording",

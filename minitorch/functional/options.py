@@ -13,7 +13,7 @@ from ..interpreters import current_staging
 from ..ir import MOST, Shape
 from ..primitives import check
 from ..sizes import hint_of, is_symbolic
-from ..tensor import Tensor, View
+from ..tensor import Batched, Tensor, View
 
 Ints = int | Sequence[int]
 
@@ -21,8 +21,8 @@ Ints = int | Sequence[int]
 
 
 def is_traced(value: Any) -> bool:
-    """Return whether an option is a tensor whose value is unknown, since a graph is being recorded."""
-    return isinstance(value, Tensor) and current_staging() is not None
+    """Return whether an option is a tensor without one known value: while a graph is recorded, and within vmap."""
+    return isinstance(value, Tensor) and (current_staging() is not None or isinstance(value._value, Batched))
 
 
 def equals(value: Any, known: float) -> bool:
@@ -199,6 +199,8 @@ def checked(what: str, x: Tensor, low: float, high: float, error: str = "ValueEr
         ValueError, IndexError: for an element out of range, or NaN; in a recording, whenever the recorded program runs.
     """
     params: dict[str, Any] = {"low": low, "high": high, "what": by_name(what), "error": error}
+    if isinstance(x._value, Batched):
+        return check(x, **params)
     if (staging := current_staging()) is not None:
         result = check(x, **params)
         result._view = View(x, check, params, staging.node_of(x._root))  # in eager mode x itself: a later write counts

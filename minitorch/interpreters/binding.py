@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..ir import Primitive
-from ..tensor import TapeEntry, Tensor, View, ghost, twin_of, up_to_date
+from ..tensor import Batched, TapeEntry, Tensor, View, ghost, twin_of, up_to_date
 from .broadcasting import expand_operands
 from .state import current_staging, thread
 from .views import reshape_is_view, shares_memory
@@ -38,12 +38,15 @@ def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, 
             inputs = expand_operands(inputs, primitive.name, recorded_only=True)
     output = interpreter.bind(primitive, inputs, params)
     if primitive.is_view:
-        base = inputs[0]
+        base, value = inputs[0], output._value
         staging = interpreter.recording
-        if staging is not None:
+        if type(value) is Batched:
+            if value.tensor._root is base._value.tensor._root:
+                output._view = View(base, primitive, params, None, records)
+        elif staging is not None:
             if primitive.name != "reshape" or reshape_is_view(base, params["shape"]):
                 output._view = View(base, primitive, params, staging.node_of(base._root), records)
-        elif primitive.name != "reshape" or shares_memory(base._value, output._value):
+        elif primitive.name != "reshape" or shares_memory(base._value, value):
             output._view = View(base, primitive, params, None, records)
     if needs_gradient and output.dtype.is_floating_point:
         saved = twin(output) if primitive.saves_output else ghost(output)  # not `output`, which would make a cycle

@@ -12,7 +12,7 @@ import numpy as np
 from ..dtypes import DType
 from ..errors import ShapeError, TracingError
 from ..ir import MOST, Node, Primitive, Spec
-from ..tensor import Remote, Tensor, fetched, readable, with_value
+from ..tensor import Batched, Remote, Tensor, fetched, readable, with_value
 from .provenance import leaked
 from .shapes import common_shape
 
@@ -121,7 +121,7 @@ def explained(
 ) -> Exception:
     """Return the error that a user sees when an evaluation failed; NumPy's own text is the last resort."""
     for tensor in inputs:
-        if isinstance(tensor._value, Node):
+        if isinstance(tensor._value, (Node, Batched)):
             return leaked(tensor)
     try:
         specs = [tensor.spec for tensor in inputs]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from ..errors import TracingError
-from ..ir import INPUT, Node
-from ..tensor import Tensor
+from ..ir import INPUT, Node, user_source
+from ..tensor import Batched, Tensor
 
 
 class Trace:
@@ -31,6 +31,15 @@ class Trace:
 def leaked(tensor: Tensor) -> TracingError:
     """Return the error for a tensor of another recording."""
     node = tensor._value
+    if isinstance(node, Batched):
+        return TracingError(
+            "MT104",
+            f"{tensor.spec}, the value of one example within vmap, was used after vmap had returned",
+            where=str(user_source()),
+            why="it stands for the values of all examples; it got out through a variable, list or attribute that "
+            "outlives the function that vmap calls",
+            fix="return it from the function and use the result",
+        )
     if isinstance(node.trace, Trace) and node.trace.is_definition:
         return TracingError(
             "MT104",

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir import Node, Shape
 from ..sizes import hint_of
-from ..tensor import Remote, Tensor, View
+from ..tensor import Batched, Remote, Tensor, View
 
 
 def memory_owner(array: np.ndarray[Any, Any]) -> int:
@@ -46,7 +46,10 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     while isinstance(tensor._value, Node) and (view := tensor._view) is not None and view.layout is None:
         missing.append(view)
         tensor = view.base
-    if isinstance(tensor._value, (Node, Remote)):  # values outside NumPy are contiguous
+    if isinstance(tensor._value, Batched):
+        examples = layout_of(tensor._value.tensor)
+        memory = examples[0] if len(examples) else _with_strides(tensor.shape, _in_order(tensor.shape))
+    elif isinstance(tensor._value, (Node, Remote)):  # values outside NumPy are contiguous
         known = tensor._view.layout if tensor._view is not None else None
         memory = _layout_of_root(tensor) if known is None else known
     else:

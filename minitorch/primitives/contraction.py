@@ -17,8 +17,8 @@ from ..errors import DTypeError, ShapeError
 from ..ir import Primitive, Spec
 from ..tensor import Tensor
 from .declare import declare
-from .elementwise import cast
-from .movement import permute
+from .elementwise import cast, mul
+from .movement import permute, reshape, together
 
 Array = np.ndarray[Any, Any]
 BYTES = (dtypes.int8, dtypes.uint8)
@@ -92,6 +92,19 @@ def _same_type(g: Tensor, x: Tensor) -> Tensor:
     return g if g.dtype is x.dtype else cast(g, dtype=x.dtype)
 
 
+def _batch_dot(a: Tensor, b: Tensor, dtype: DType) -> Tensor:
+    """Multiply examples; by a matrix that they share, as the rows of one matrix."""
+    if a.ndim == 3 and a.shape[0] == 1 != b.shape[0]:
+        return transposed(_batch_dot(transposed(b), transposed(a), dtype))
+    if b.ndim == 3 and b.shape[0] == 1:
+        rows = reshape(a, shape=(a.shape[0] * a.shape[1], a.shape[2]))
+        product = dot(rows, reshape(b, shape=b.shape[1:]), dtype=dtype)
+        return reshape(product, shape=(*a.shape[:2], b.shape[2]))
+    if a.shape[-1] == 1 and a.dtype is b.dtype is dtype:  # outer products
+        return mul(a, b)
+    return dot(*together(a, b), dtype=dtype)
+
+
 dot: Primitive = declare(
     "dot",
     "contraction",
@@ -103,5 +116,6 @@ dot: Primitive = declare(
     ),
     saves=(0, 1),
     reorders=True,
+    batch=_batch_dot,
     doc="[..., m, k] times [..., k, n] gives [..., m, n], a sum over k; dtype is the type of the sums",
 )

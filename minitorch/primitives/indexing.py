@@ -13,11 +13,11 @@ import numpy as np
 
 from ..dtypes import BY_NUMPY, bfloat16, int64
 from ..errors import DTypeError, ShapeError
-from ..ir import Primitive, Spec
+from ..ir import PRIMITIVES, Primitive, Spec
 from ..tensor import Tensor
 from .declare import axis_error, declare
 from .elementwise import scalar
-from .movement import expand
+from .movement import expand, reshape, together
 
 Array = np.ndarray[Any, Any]
 
@@ -68,6 +68,20 @@ def _gather_rule(g: Tensor, y: Tensor, x: Tensor, *indices: Tensor) -> Tensor:
     return scatter_add(_zeros_like(x), g, *indices)
 
 
+def _with_places(first: int, *xs: Tensor) -> list[Tensor]:
+    """Return tensors of examples, with their places among the examples as the first index, which begins at `first`."""
+    xs = tuple(together(*xs))
+    count, shape = xs[first].shape[0], xs[first].shape
+    places = reshape(PRIMITIVES["iota"](size=count, dtype=int64), shape=(count, *(1,) * (len(shape) - 1)))
+    return [*xs[:first], expand(places, shape=shape), *xs[first:]]
+
+
+def _batch_gather(x: Tensor, *indices: Tensor) -> Tensor:
+    if x.shape[0] == 1:
+        return gather(reshape(x, shape=x.shape[1:]), *together(*indices))
+    return gather(*_with_places(1, x, *indices))
+
+
 gather: Primitive = declare(
     "gather",
     "indexing",
@@ -76,6 +90,7 @@ gather: Primitive = declare(
     gradient=(_gather_rule, None),
     saves=tuple(range(1, 64)),
     variadic=True,
+    batch=_batch_gather,
     doc="x[i1, ..., ik]",
 )
 
@@ -120,6 +135,7 @@ scatter_add: Primitive = declare(
     saves=tuple(range(2, 64)),
     variadic=True,
     reorders=True,
+    batch=lambda *operands: scatter_add(*_with_places(2, *operands)),
     doc="x with updates added at [i1, ..., ik]; equal indices add up",
 )
 
@@ -135,6 +151,7 @@ scatter: Primitive = declare(
     ),
     saves=tuple(range(2, 64)),
     variadic=True,
+    batch=lambda *operands: scatter(*_with_places(2, *operands)),
     doc="x with updates written at [i1, ..., ik]; of equal indices the last wins",
 )
 

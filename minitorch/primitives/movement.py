@@ -63,6 +63,7 @@ permute: Primitive = declare(
     lambda x, *, dims: np.transpose(x, dims),
     gradient=(lambda g, y, x, dims: permute(g, dims=inverse_permutation(dims)),),
     is_view=True,
+    batch=lambda x, dims: permute(x, dims=(0, *[dim + 1 for dim in dims])),
     doc="the dimensions in another order",
 )
 
@@ -99,6 +100,18 @@ def _evaluate_expand(x: Array, *, shape: Shape) -> Array:
     return found if found.size != x.size else x.reshape(shape)
 
 
+def with_dimensions(x: Tensor, count: int) -> Tensor:
+    """Return examples with so many dimensions each, new ones of length 1 in front of their own."""
+    new = (1,) * (count + 1 - x.ndim)
+    return reshape(x, shape=(x.shape[0], *new, *x.shape[1:])) if new else x
+
+
+def together(*xs: Tensor) -> list[Tensor]:
+    """Repeat what examples share, so that all tensors have one for each example, if one of them has."""
+    count = next((x.shape[0] for x in xs if x.shape[0] != 1), 1)
+    return [x if x.shape[0] == count else expand(x, shape=(count, *x.shape[1:])) for x in xs]
+
+
 expand: Primitive = declare(
     "expand",
     "movement",
@@ -106,6 +119,7 @@ expand: Primitive = declare(
     _evaluate_expand,
     gradient=(_expand_rule,),
     is_view=True,
+    batch=lambda x, shape: expand(with_dimensions(x, len(shape)), shape=(x.shape[0], *shape)),
     doc="dimensions of length 1 repeated, and new ones added in front",
 )
 
@@ -237,6 +251,7 @@ concatenate: Primitive = declare(
     lambda *xs, dim: np.concatenate(xs, axis=dim, dtype=xs[0].dtype, casting="no"),
     gradient=(_concatenate_rule,),
     variadic=True,
+    batch=lambda *xs, dim: concatenate(*together(*xs), dim=dim + 1),
     doc="tensors one after another along a dimension",
 )
 

@@ -148,7 +148,7 @@ FUNCTIONS = [
     ("x.pow('a')", TypeError, "pow: exponent is a tensor or a number, not str: 'a'"),
     ("mt.tensor([1, 300], dtype=mt.uint8)", ValueError, "300 does not fit uint8: its numbers go from 0 to 255"),
     ("mt.tensor([-129, 1], dtype=mt.int8)", ValueError, "-129 does not fit int8: its numbers go from -128 to 127"),
-    ("mt.grad(x)", TypeError, "a function is differentiated, not Tensor: write mt.grad(f)(x)"),
+    ("mt.grad(x)", TypeError, "a function is differentiated, not Tensor: write grad(f)(x)"),
     ("mt.hessian(x)", TypeError, "a function is differentiated, not Tensor"),
     ("mt.debug.print(x)", TypeError, "debug.print: the first argument is a text"),
 ]

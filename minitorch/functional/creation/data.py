@@ -13,7 +13,7 @@ from ... import dtypes
 from ... import primitives as P
 from ...autograd import no_grad
 from ...dtypes import DType
-from ...tensor import Tensor, with_value
+from ...tensor import Batched, Tensor, with_value
 from ..devices import on_cpu
 from ..operands import from_array, operand, result_type, to_dtype
 from ..options import require_tensor
@@ -42,9 +42,12 @@ def factory(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
             options["dtype"] = dtypes.as_dtype(dtype)
         if device is not None:
             on_cpu(device)
+        model = args[0] if args else options.get(first)
         if kind == "Tensor" and (args or first in options):
-            require_tensor(function.__name__, first, args[0] if args else options[first])
+            require_tensor(function.__name__, first, model)
         result = function(*args, **options)
+        if isinstance(model, Tensor) and isinstance(model._value, Batched):
+            result = model._value.layer.own(result, model)
         return result.requires_grad_() if requires_grad else result
 
     own, added = inspect.signature(function), [*inspect.signature(make).parameters.values()][1:-1]

@@ -6,7 +6,7 @@ from ... import primitives as P
 from ...dtypes import DType, bool_, int16, int64, uint8, uint32
 from ...errors import ShapeError
 from ...interpreters import current_staging
-from ...tensor import Tensor, View
+from ...tensor import Batched, Tensor, View
 from ..operands import like
 
 _INTEGERS = {1: uint8, 2: int16, 4: uint32, 8: int64}  # by bytes
@@ -37,7 +37,8 @@ def read_as(x: Tensor, dtype: DType) -> Tensor:
     if staging is None:
         return P.bitcast(x, dtype=dtype)
     result = _taken_apart(x, dtype) if have > want else _put_together(x, dtype)
-    result._view = View(x, P.bitcast, {"dtype": dtype}, staging.node_of(x._root))  # a write to it is one to x
+    if not isinstance(x._value, Batched):
+        result._view = View(x, P.bitcast, {"dtype": dtype}, staging.node_of(x._root))  # a write to it is one to x
     return result
 
 
