@@ -31,8 +31,10 @@ from minitorch.dtypes import (
     uint8,
 )
 from minitorch.errors import CheckpointError
+from minitorch.interpreters import concrete
 from minitorch.nn.parameter import Parameter
-from minitorch.tensor import Tensor, readable, with_value
+from minitorch.tensor import Tensor, with_value
+from minitorch.tree import flatten
 
 _STORAGES: dict[str, DType] = {
     "BFloat16Storage": bfloat16, "BoolStorage": bool_, "ByteStorage": uint8, "CharStorage": int8,
@@ -80,7 +82,7 @@ class _Pickler(pickle._Pickler):  # that of Python: the one in C writes no names
         if isinstance(value, Tensor):
             if value.dtype not in _NAMES:
                 raise CheckpointError("MT806", f"PyTorch has no storage of {value.dtype.name}", fix="convert it first")
-            array = np.ascontiguousarray(readable(value))
+            array = np.ascontiguousarray(concrete(value, "saving a tensor"))
             strides = tuple(math.prod(value.shape[place + 1 :]) for place in range(value.ndim))
             hooks: Any = collections.OrderedDict()
             is_parameter = isinstance(value, Parameter)
@@ -126,6 +128,9 @@ def write(value: Any, file: Any) -> None:
     Raises:
         CheckpointError: for anything else (``MT806``).
     """
+    for leaf in flatten(value)[0]:
+        if isinstance(leaf, Tensor):
+            concrete(leaf, "saving a tensor")  # here, where an error knows the user's line
     text = io.BytesIO()
     pickler = _Pickler(text)
     pickler.dump(value)

@@ -50,6 +50,23 @@ def test_what_is_written_is_read() -> None:
     assert same(mt.load(file), value)
 
 
+@pytest.mark.parametrize("file", [io.BytesIO, lambda: "model.pt", lambda: "model.safetensors"])
+def test_values_are_computed_before_they_are_written(
+    file: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pending ones are; values of a recording that runs later are refused, with the line."""
+    monkeypatch.chdir(tmp_path)
+    with mt.lazy():
+        value = {"zeros": mt.zeros(4), "sum": mt.ones(2, 3) + 1, "part": (mt.arange(6) * 2).reshape(2, 3).t()[1:]}
+        place = file()
+        mt.save(value, place)
+        if isinstance(place, io.BytesIO):
+            place.seek(0)
+        assert same(dict(mt.load(place)), value)
+    with pytest.raises(mt.errors.TracedValueError, match=r"MT102.*\n.*test_pytorch_files.py"):
+        mt.jit(lambda x: mt.save({"x": x + 1}, file()))(mt.ones(2))
+
+
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
     model, _ = training()
