@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ..autograd import no_grad
 from ..errors import TracingError
@@ -61,6 +62,11 @@ class Parameter(Tensor):
         self._hold(concrete(data, "nn.Parameter", fix=fix) if traced else data._value)
         self._view = data._view
         self.requires_grad_(requires_grad)
+
+    def __reduce__(self) -> Any:
+        """Return the parts of a copy: all but the gradient, as in PyTorch."""
+        make, parts = super().__reduce__()
+        return make, (*parts[:-2], None, parts[-1])
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"

@@ -387,7 +387,7 @@ def _tensors() -> dict[str, Row]:
         "Tensor of an array": row(lambda: mt.from_numpy(np.arange(6.0).reshape(2, 3).T)),
         "Tensor bits": row(lambda: _ones(2, 3).view(mt.int32)),
         "Tensor lazy": row(_deferred),
-        "Parameter": row(lambda: nn.Parameter(_ones(2, 3)), train),
+        "Parameter": row(lambda: nn.Parameter(_ones(2, 3))),  # without its gradient: see `test_copies.py`
         "Parameter view": row(lambda: nn.Parameter(_ones(4, 3)[1:3], requires_grad=False)),
     }
     return made

@@ -125,6 +125,18 @@ def test_a_view_that_was_copied_is_a_view_in_every_mode(way: str) -> None:
     assert written(mt.ones(())).tolist() == [2.0, 2.0] and view.tolist() == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("way", DEEP)
+def test_parameters_are_copied_without_their_gradients(way: str) -> None:
+    """As in PyTorch: a copy of a network that is being trained begins with none, and adds to none."""
+    model = mt.nn.Sequential(mt.nn.Linear(3, 2), mt.nn.BatchNorm1d(2))
+    for _ in range(2):
+        model(mt.ones(4, 3)).sum().backward()
+    copied = DEEP[way](model)
+    assert [each.grad for each in copied.parameters()] == [None] * 4
+    copied(mt.ones(4, 3)).sum().backward()
+    assert copied[1].bias.grad.tolist() == [4.0, 4.0] and model[1].bias.grad.tolist() == [8.0, 8.0]
+
+
 def test_a_module_its_optimizer_and_its_scheduler_stay_together() -> None:
     model = mt.nn.Linear(3, 2)
     optimizer = mt.optim.Adam(model.parameters(), lr=0.1)

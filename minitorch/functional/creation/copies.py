@@ -1,4 +1,4 @@
-"""Copies and pickles of tensors: the value, the gradient of a leaf, and the memory that views share.
+"""Copies and pickles of tensors: the value, the gradient of a leaf that is no parameter, and the memory of views.
 
 As in PyTorch, a view is a view of the copied memory: within one `deepcopy` or one pickle, tensors that share memory go
 on sharing it. A view is made again from a copy of its base, so all of the base is copied with it. Hooks and the tape
