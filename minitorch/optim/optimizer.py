@@ -87,7 +87,7 @@ class Optimizer(Stateful):
         raise NotImplementedError(f"{type(self).__name__} has no update")
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
-        """Add parameters that are updated with hyperparameters of their own."""
+        """Add parameters that are updated with hyperparameters of their own; other entries stay in the group."""
         given = param_group["params"]
         parameters = [given] if isinstance(given, Tensor) else [_parameter(item) for item in given]
         known = {id(each) for group in self.param_groups for each in group["params"]}
@@ -95,11 +95,6 @@ class Optimizer(Stateful):
             if id(parameter) in known:
                 raise ValueError(f"a parameter {parameter.spec} was given twice")
             known.add(id(parameter))
-        for name in param_group:
-            if name != "params" and name not in self.defaults:
-                raise ValueError(
-                    f"{type(self).__name__} has no hyperparameter {name!r}, only {', '.join(self.defaults)}"
-                )
         group = ParamGroup({**self.defaults, **param_group, "params": parameters})
         self.param_groups.append(group)
         self._prepare(group)

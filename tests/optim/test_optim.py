@@ -353,12 +353,25 @@ def test_wrong_parameters_are_errors():
         (lambda: optim.SGD([w, w]), ValueError, "twice"),
         (lambda: optim.SGD([w * 2]), ValueError, "leaves"),
         (lambda: optim.SGD([3.0]), TypeError, "tensors"),
-        (lambda: optim.SGD([{"params": [w], "rate": 1}]), ValueError, "rate"),
         (lambda: optim.SGD([w], nesterov=True), ValueError, "momentum"),
         (lambda: optim.Adam([w], betas=(0.9, 1.0)), ValueError, "betas"),
     ]:
         with pytest.raises(error, match=text):
             wrong()
+
+
+def test_groups_keep_entries_of_other_names():
+    """As in PyTorch: programs scale the rates of layers by such, and wrap optimisers in others."""
+    a, b = start()
+    groups = [{"params": [a], "lr_scale": 0.5, "name": "body"}, {"params": [b], "lr_scale": 1.0}]
+    optimizer = optim.SGD(groups, lr=1.0)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1 * group["lr_scale"]
+    again = optim.Adam(optimizer.param_groups)
+    again.load_state_dict(optim.Adam(optimizer.param_groups).state_dict())
+    for each in (optimizer, again):
+        assert [(group["lr"], group["lr_scale"]) for group in each.param_groups] == [(0.05, 0.5), (0.1, 1.0)]
+        assert each.param_groups[0]["name"] == "body"
 
 
 # Training -------------------------------------------------------------------------------------------------
