@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -389,6 +389,37 @@ def a_parameter_that_is_replaced() -> Any:
 
     model = Growing()
     return model, model
+
+
+@program
+def items_by_parameter() -> Any:
+    """An optimiser's state, as it is written for PyTorch."""
+    weights = [nn.Parameter(mt.ones(2)), nn.Parameter(mt.ones(2) * 2), nn.Parameter(mt.ones(1))]
+    state: Any = {weight: {"mean": mt.zeros_like(weight)} for weight in weights}
+
+    def run(x: Any) -> Any:
+        for number, weight in enumerate(weights):
+            state[weight]["mean"] = state[weight]["mean"] * 0.5 + x.mean(0)[: weight.numel()] * number
+        return sum((weight * state[weight]["mean"]).sum() for weight in weights)
+
+    return run, lambda: [state[weight] for weight in weights]
+
+
+@program
+def items_by_parameter_at_first() -> Any:
+    weights = [nn.Parameter(mt.ones(2)), nn.Parameter(mt.ones(1) * 2)]
+    state: Any = defaultdict(dict)
+
+    def run(x: Any) -> Any:
+        for weight in weights:
+            own = state[weight]
+            if not own:
+                own["steps"] = mt.zeros(())
+            own["steps"] = own["steps"] + x.mean()
+            own["slow"] = own.get("slow", weight.detach()) * 0.5 + own["steps"]
+        return sum((weight * state[weight]["slow"]).sum() for weight in weights)
+
+    return run, lambda: [dict(state.get(weight, {})) for weight in weights]
 
 
 def helper(box: Box, x: Any) -> Any:

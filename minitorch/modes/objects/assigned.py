@@ -173,7 +173,9 @@ class Assigned:
 
 
 def _is_within(place: Place, own: Place) -> bool:
-    return place.owner is own.owner and place.key == own.key and place.steps[: len(own.steps)] == own.steps
+    if place.owner is not own.owner or place.key != own.key or len(place.steps) < len(own.steps):
+        return False
+    return all(one is other or _is_equal(one, other) for one, other in zip(place.steps, own.steps, strict=False))
 
 
 def _kind(tensor: Tensor) -> Any:
