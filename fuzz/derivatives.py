@@ -21,13 +21,18 @@ FUNCTIONALS = (
     "(lambda pair: pair[1](pair[0].detach()))(mt.vjp(lambda t: FUNCTION, {}))",
     "mt.jacobian(lambda t: FUNCTION)({})",
     "mt.hessian(lambda t: (FUNCTION).sum())({})",
+    "mt.func.jacfwd(lambda t: FUNCTION)({})",
+    "mt.vmap(lambda t: FUNCTION)({})",
+    "mt.vmap(mt.grad(lambda t: (FUNCTION).sum()), in_dims=-1, out_dims=-1)({})",
+    "mt.grad(lambda x: mt.vmap(lambda t: FUNCTION)(x).square().sum())({})",
+    "(lambda x: mt.func.jvp(lambda t: FUNCTION, (x,), (x,))[1])({})",
 )
 
 
 def functional(scope: Scope) -> Statement:
     """A derivative of a function that is made up on the spot, by one tensor."""
     form = scope.pick(*FUNCTIONALS)
-    limit = SMALL if "jacobian" in form or "hessian" in form else 1000
+    limit = SMALL if any(name in form for name in ("jac", "hessian")) else 1000
     x = scope.existing(lambda tensor: tensor.is_floating_point() and tensor.ndim > 0 and tensor.numel() <= limit)
     if x is None:
         raise UnfitError

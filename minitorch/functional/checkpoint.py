@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from .. import primitives as P
-from ..autograd import no_grad
 from ..dtypes import DType
 from ..interpreters import (
     Handle,
@@ -79,11 +78,10 @@ def checkpoint(
         return result
 
     def again() -> list[TapeEntry]:
-        with no_grad():
-            positional, by_name = _apart((args, kwargs))
-            if draws_numbers:
-                now = default_generator.get_state()
-                default_generator.set_state(_apart(state))
+        positional, by_name = _apart((args, kwargs))
+        if draws_numbers:
+            now = default_generator.get_state()
+            default_generator.set_state(_apart(state))
         first = next_serial()
         try:
             with handling(handler):
@@ -112,7 +110,6 @@ def _apart(value: Any) -> Any:
     for place, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor):
             leaves[place] = P.barrier(leaf)
-            leaves[place]._requires_grad = leaf._requires_grad
     return unflatten(structure, leaves)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from ...autograd import tape
 from ...errors import AutogradError
+from ...functional.options import is_traced
 from ...graph import Graph
-from ...interpreters import Callback, concrete, current_staging, is_grad_enabled
+from ...interpreters import Callback, concrete, is_grad_enabled
 from ...ir import INPUT, Node, Spec, user_source
 from ...primitives import constant, reshape
 from ...tensor import Remote, Tensor, with_value
@@ -224,9 +225,9 @@ class _Call:
                 )
 
     def _gradients(self, cotangents: list[Tensor]) -> list[Tensor]:
-        """Run the compiled backward pass; inside another recording, record it there."""
+        """Run the compiled backward pass; inside another recording, record it there, and inside vmap do it there."""
         program = self.of.program
-        if current_staging() is None:
+        if not any(map(is_traced, cotangents)):
             arrays = [concrete(cotangent, "a cotangent") for cotangent in cotangents]
             values = [*self.saved, *arrays]
             if self.of.callbacks is not None:
