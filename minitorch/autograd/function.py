@@ -179,9 +179,9 @@ class Function:
 def _layer_of(args: tuple[Any, ...]) -> Any:
     """Return the topmost layer of `func.vmap` that one of the arguments belongs to, or None."""
     layers = [arg._value.layer for arg in args if isinstance(arg, Tensor) and isinstance(arg._value, Batched)]
-    layer: Any = current() if layers else None
-    while layer not in layers and layer is not None:
-        layer = layer.below
+    layer: Any = current().mapped if layers else None
+    while layer is not None and layer not in layers:
+        layer = layer.below.mapped
     return layer
 
 

@@ -56,6 +56,11 @@ class Batching(Layer):
         self.count = count
         self.randomness = randomness
 
+    @property
+    def mapped(self) -> Batching:
+        """The layer itself."""
+        return self
+
     def examples(self, tensor: Tensor) -> Tensor | None:
         """Return the values of all examples, if the tensor is one of this layer's."""
         value = tensor._value
@@ -237,10 +242,8 @@ def own_value(tensor: Tensor) -> Tensor:
 
     Within vmap, what all examples share becomes a value of the layer: its history here is not its history below.
     """
-    layer: Any = current()
-    while isinstance(layer, Layer) and not isinstance(layer, Batching):
-        layer = layer.below
-    if not isinstance(layer, Batching) or layer.examples(tensor) is not None:
+    layer: Batching | None = current().mapped
+    if layer is None or layer.examples(tensor) is not None:
         return tensor
     with layer.below_it():
         return layer.wrapped(_shared(tensor))

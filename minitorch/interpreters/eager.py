@@ -26,6 +26,7 @@ class Eager:
 
     recording: Staging | None = None
     watcher: Watcher | None = None
+    mapped: Any = None
     call: Callable[..., Any] | None = None
     called: Callable[..., Any] | None = None
     operands: Callable[..., Any] | None = None

@@ -97,6 +97,7 @@ class Staging:
     remedy = "return it from the traced function, and use the result of the call; mt.debug.print shows it at every call"
 
     watcher: Watcher | None = None
+    mapped: Any = None
     operands: Callable[..., Any] | None = None
     keeps_values = False  # whether captured tensors become constants: of a frozen function
 

@@ -30,6 +30,7 @@ class Interpreter(Protocol):
     Attributes:
         recording: the recording under way here or below, if any.
         watcher: the topmost `Watcher` here or below, if any; it is told what compiled code does.
+        mapped: the topmost layer of `func.vmap` here or below, if any.
         call: called with a compiled function and its arguments in place of running it; None if it simply runs.
         called: called with a module and the function that runs it; None if it simply runs.
         operands: called with a primitive and its inputs before the tape sees them; returns inputs to use instead.
@@ -39,6 +40,8 @@ class Interpreter(Protocol):
     def recording(self) -> Staging | None: ...
     @property
     def watcher(self) -> Watcher | None: ...
+    @property
+    def mapped(self) -> Any: ...
     @property
     def call(self) -> Callable[..., Any] | None: ...
     @property
