@@ -4,8 +4,8 @@ Two iterations depend on each other if both access the same element of an array 
 may be run in another order only where that cannot be (Allen and Kennedy, "Optimizing Compilers for Modern
 Architectures", 2001, chapter 2). The indices, the extents of the loops and all guards around the accesses are linear
 constraints on two iterations, which may contradict each other (`constraints`). One case is told at a glance: the sum
-``100 * i + 10 * j + k`` is another element for every ``(i, j, k)`` with digits below 10. Accesses that are not shown to
-be independent count as dependent.
+``100 * i + 10 * j + k`` is another element for every ``(i, j, k)`` with digits below 10 (`_digits_of`). Accesses that
+are not shown to be independent count as dependent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 
 from ...loop_ir.expressions import Choose, Expression, Load
-from ...loop_ir.index import Division, Index, Variable
+from ...loop_ir.index import Atom, Division, Index, Quotient, Remainder, Variable
 from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, allocated
 
 Bound = tuple[int, Index, int]
@@ -142,22 +142,63 @@ def may_meet(a: Access, b: Access, apart: frozenset[Variable]) -> bool:
     if not apart:
         return False
     changing = apart | a.inner | b.inner
-    if a.index == b.index and _are_digits(a.index, apart, changing):
+    held = tuple(bound for bound in a.bounds if bound in b.bounds)
+    if any(apart <= _digits_of(a.index, b.index, bounds, changing) for bounds in dict.fromkeys(((), held))):
         return False
+    if (a.index, a.bounds) == (b.index, b.bounds):
+        known = (a.index, *(index for _, index, _ in held))
+        if not all(any(each in index.variables for index in known) for each in apart):
+            return True
     from .constraints import Iterations
 
     return Iterations(a, b, changing).may_differ(_in_order(apart, a.index))
 
 
-def _are_digits(index: Index, apart: frozenset[Variable], changing: frozenset[Variable]) -> bool:
-    """Whether an index tells some variables, as a number tells its digits: each is worth more than all below it."""
-    digits = [(abs(factor), atom) for atom, factor in index.terms if not changing.isdisjoint(atom.variables)]
-    worth = sum(factor * (atom.bounds[1] - atom.bounds[0]) for factor, atom in digits)
-    for factor, atom in digits:  # the largest first
-        worth -= factor * (atom.bounds[1] - atom.bounds[0])
-        if factor <= worth:
-            return False
-    return apart <= {atom for _, atom in digits}
+def _digits_of(a: Index, b: Index, bounds: tuple[Bound, ...], changing: frozenset[Variable]) -> set[Atom]:
+    """The parts of two indices that are the same wherever these are, as those of equal numbers with digits are.
+
+    Each digit is worth more than all below it, and than what the indices do not share. A sum that a condition keeps
+    within a range may be a digit, and has digits of its own. So has a sum whose quotient and remainder are digits.
+
+    Args:
+        a, b: the indices.
+        bounds: the conditions.
+        changing: the variables that may differ.
+    """
+
+    def parts(index: Index) -> dict[Atom, int]:
+        return {atom: factor for atom, factor in index.terms if not changing.isdisjoint(atom.variables)}
+
+    left, below = parts(a), 0
+    if a != b:
+        shared = Index(tuple((atom, factor) for atom, factor in a.terms if b.coefficient(atom) == factor))
+        left = parts(shared)
+        (low, high), (least, most) = (a - shared).bounds, (b - shared).bounds
+        below = max(high - least, most - low)
+    digits: list[tuple[int, int, set[Atom]]] = []  # worth, largest difference, and what is told with it
+    for bound in sorted(bounds, key=lambda bound: -len(bound[1].terms)):
+        low, place, end = bound
+        own = parts(place)
+        factors = {divmod(left.get(atom, 0), factor) for atom, factor in own.items()}
+        if len(factors) == 1 and (factor := min(factors))[0] and not factor[1] and not place.is_data:
+            whole = Index(tuple(own.items()))
+            within = _digits_of(whole, whole, tuple(each for each in bounds if each != bound), changing)
+            digits.append((abs(factor[0]), min(end - 1, place.bounds[1]) - max(low, place.bounds[0]), within))
+            left = {atom: by for atom, by in left.items() if atom not in own}
+    digits += [(abs(factor), atom.bounds[1] - atom.bounds[0], {atom}) for atom, factor in left.items()]
+    below += sum(worth * most for worth, most, _ in digits)
+    found: set[Atom] = set()
+    for worth, most, told in sorted(digits, key=lambda digit: -digit[0]):
+        below -= worth * most
+        if most > 0 and worth <= below:
+            break
+        found |= told
+    wholes = [each.index for each in found if isinstance(each, Remainder) and _quotient(each) in found]
+    return found.union(*(_digits_of(whole, whole, bounds, changing) for whole in wholes))
+
+
+def _quotient(remainder: Remainder) -> Quotient:
+    return Quotient(remainder.index, remainder.divisor)
 
 
 def _in_order(variables: Iterable[Variable], index: Index) -> list[Variable]:
@@ -186,10 +227,14 @@ def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Vari
         read: an access of the same array.
         around: the variables of loops around both, which are the same for both.
     """
-    from .constraints import Iterations
-
     indices = (write.index, bound[1], read.index, *(index for _, index, _ in read.bounds))
     changing = frozenset[Variable]().union(*(index.variables for index in indices)) - {*around}
+    if read.index == write.index and bound in read.bounds and not bound[1].is_data:  # in one iteration it would hold
+        asked = changing & bound[1].variables
+        if asked <= _digits_of(write.index, write.index, (), changing):
+            return True
+    from .constraints import Iterations
+
     return Iterations(replace(write, bounds=()), read, changing).keep(*bound)
 
 
