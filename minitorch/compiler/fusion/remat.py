@@ -34,7 +34,7 @@ from .cost_model import BYTE, HIDDEN, KERNEL, MOST_WORK, noticed, spreads, times
 from .evaluations import Work, computed, evaluations
 from .fuse import fuse
 from .fusion_groups import Group, variables
-from .roots import AGAIN, SHARED, base_of, count_readers, find_roots, output_base, packings
+from .roots import AGAIN, SHARED, TILE_BY_TILE, base_of, count_readers, find_roots, output_base, packings
 
 IN_QUESTION = "several kernels may read it"
 # Operand arrays of a recomputed value, where storing it would move no more bytes. Raising it stores fewer values.
@@ -72,16 +72,16 @@ def decide(graph: Graph, transient: Collection[Node], without: Set[str], target:
     expensive = [node for node, reason in first.roots.items() if reason == SHARED and node.spec.nbytes > large]
     if not cheap and not expensive:
         return first
-    kernels = _Kernels(graph, first, target)
+    kernels = _Kernels(graph, first, transient, target)
     kept = {node: reason for node in cheap if (reason := kernels.why_keep(node))}
     again = {node for node in expensive if kernels.is_cheaper_again(node)}
     found = fused(find_roots(graph, transient, kept, again), again)
     asked = evaluations(graph, found.roots, transient)
     often = [node for node in cheap if node not in kept and asked[node] > MOST_WORK * node.spec.size]
-    if often and _Kernels(graph, found, target).are_too_much(often):
+    if often and _Kernels(graph, found, transient, target).are_too_much(often):
         # values between them and a kernel were roots when they were judged, but no longer are
         roots = find_roots(graph, transient, {**kept, **dict.fromkeys(often, IN_QUESTION)}, again)
-        kernels = _Kernels(graph, fused(roots), target)
+        kernels = _Kernels(graph, fused(roots), transient, target)
         kept |= {node: reason for node in reversed(often) if (reason := kernels.why_often(node))}
         found = fused(find_roots(graph, transient, kept, again), again)
     return found
@@ -151,9 +151,9 @@ class _Read:
 class _Kernels:
     """The reads and the kernel of each root; a value that is not stored is taken out."""
 
-    def __init__(self, graph: Graph, decided: Decisions, target: Target) -> None:
+    def __init__(self, graph: Graph, decided: Decisions, transient: Iterable[Node], target: Target) -> None:
         self.target = target
-        self.roots = dict(decided.roots)
+        self.roots = {**dict.fromkeys(transient, TILE_BY_TILE), **decided.roots}  # each is computed once in a kernel
         self.outputs = set(map(output_base, graph.outputs))
         self.home: dict[Node, int] = {}  # the kernel that computes a root
         self.reads: dict[Node, dict[Node, _Read]] = {}  # of a root: the values that it is computed from

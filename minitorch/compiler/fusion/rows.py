@@ -13,6 +13,7 @@ from typing import Any
 from ...ir import Node
 from ..loop_ir.index import NOWHERE, Index, Variable
 from ..loop_ir.lower import At
+from .cost_model import is_expensive
 from .fusion_groups import Group, Member, variables
 
 # Rows run in parallel. A root joins no kernel of fewer rows than FEW if it has more columns than MANY (elements of a
@@ -113,10 +114,12 @@ def is_one_pass(members: Iterable[Member]) -> bool:
 
 
 def _fits_tiles(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:
-    """Return whether a root reads the tiles of a group, or only results of its reductions."""
+    """Return whether a root reads the tiles of a group, or only numbers of its rows that are cheap."""
     read = [known for known in group.members if known.node in dict(inside)]
     if member.tiles or member.is_reduction:
-        return bool(member.tiles & group.tiles) and all(known.is_reduction for known in read)
+        numbers = (known for known in read if not known.is_reduction)
+        are_cheap = not any(has_columns(known, known.rows) or is_expensive(known.node) for known in numbers)
+        return are_cheap and bool(member.tiles & group.tiles)
     if member.node.spec.size not in {known.node.spec.size for known in read}:
         return False
     sums = {known.node for known in read if not known.is_reduction}  # at another place they would be summed up again

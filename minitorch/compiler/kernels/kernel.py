@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ...errors import ScheduleWarning
 from ...graph import cost
 from ...graph.cost import in_units
-from ...ir import Node
+from ...ir import Node, warn_user
 from ...tables import Table, Tabular
 from ..codegen import machine
 from ..codegen.emit import emit
@@ -167,7 +168,16 @@ class Kernel(Tabular):
 
     @cached_property
     def llvm(self) -> str:
-        """The kernel as LLVM IR, which counts buffers from their first element in use; empty for a call."""
+        """The kernel as LLVM IR, which counts buffers from their first element in use; empty for a call.
+
+        The user is warned if a schedule of the engine's is not legal for it.
+        """
+        if self.refused:
+            warn_user(
+                f"a kernel is slow, since minitorch refuses a schedule of its own: {'; '.join(self.refused)}. "
+                "Its results are right. Please report it, with the program",
+                ScheduleWarning,
+            )
         return emit(self.scheduled, self.target) if self.loops else ""
 
     @cached_property

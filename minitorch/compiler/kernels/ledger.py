@@ -39,6 +39,8 @@ FUSED = "fused"
 UNUSED = "nothing needs the result"
 AGAIN = "recomputing it costs less than storing and reading it"
 LATER = "in a later phase of the same kernel"
+EMPTY = "a kernel over it has no elements"
+TWISTED = "a kernel computes it by rows and by columns"
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,14 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
         without: the classes of fusion that are switched off, of `FUSIONS`.
         own: the user's own schedules.
     """
-    transient = Transient() if without & {TRANSIENT, ROWS, RECOMPUTING} else _transient(graph)
-    decided = decide(graph, transient.values, without, target)
-    roots, order = decided.roots, decided.order
-    kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
+    refused: dict[Node, str] = {}  # contractions that no schedule computes in tiles, each with the reason
+    is_asked = True
+    while is_asked:
+        transient = Transient() if without & {TRANSIENT, ROWS, RECOMPUTING} else _transient(graph, refused)
+        decided = decide(graph, transient.values, without, target)
+        roots, order = decided.roots, decided.order
+        kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
+        is_asked = bool(transient.values) and _refuse(order, kernels, refused)
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has no kernel
     if len(kernels) > 1:
         from .merge import merge_siblings, merge_small
@@ -166,13 +172,33 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
     return Ledger(graph, target, tuple(kernels), edges, without, own)
 
 
-def _transient(graph: Graph) -> Transient:
-    """Return the contractions that are never stored, which others sum over."""
+def _transient(graph: Graph, refused: Mapping[Node, str]) -> Transient:
+    """Propose contractions that are never stored, which others sum over."""
     if sum(node.primitive.kind == "contraction" for node in graph.nodes) < 2:
         return Transient()
     from ..fusion.transient import find_transient
 
-    return find_transient(graph)
+    return find_transient(graph, refused)
+
+
+def _refuse(order: Sequence[Group | Node], kernels: Sequence[Kernel], refused: dict[Node, str]) -> bool:
+    """Refuse the contractions of kernels of tiles that no schedule knows, and of those that share one with them.
+
+    Returns:
+        Whether there are any.
+    """
+    before, groups = len(refused), list[set[Node]]()
+    for item, kernel in zip(order, kernels, strict=True):
+        if isinstance(item, Group) and item.tiles:
+            groups.append({node for node, _ in item.tiles})
+            reason = TWISTED if len(groups[-1]) < len(item.tiles) else ""
+            if not reason and any(part.is_as_defined for part in kernel.scheduled):
+                reason = (*kernel.refused, EMPTY)[0]
+            refused |= dict.fromkeys(groups[-1], reason) if reason else {}
+    for tiles in groups:
+        reasons = [refused[node] for node in tiles if node in refused]
+        refused |= dict.fromkeys(tiles - refused.keys(), reasons[0]) if reasons else {}
+    return len(refused) > before
 
 
 def _with_own(kernel: Kernel, own: Own) -> Kernel:

@@ -92,8 +92,8 @@ def test_what_is_not_legal_is_run_in_another_way(illegal: Rewrite, monkeypatch: 
     rows = sum_of_rows()
     nest = Nest((Variable("i", ROWS),), (Loop((), (Reduce(0, "reduce_sum", Load(float32, 0, variable("i", ROWS))),)),))
     monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (illegal,), lambda *_: ()))
-    with pytest.warns(ScheduleWarning):
-        assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host(), frozenset()).schedule == ()
+    found = schedules.schedule_of.__wrapped__(nest, rows.buffers, host(), frozenset())
+    assert found.schedule == () and found.refused
 
 
 @pytest.mark.parametrize("others", [(), (row_schedule,)], ids=["as defined", "another schedule"])

@@ -29,4 +29,5 @@ def attention_of(nest: Nest) -> Attention | None:
         return None
     from .attention import recognise
 
-    return recognise(nest)
+    found = recognise(nest)
+    return None if isinstance(found, str) else found

@@ -17,6 +17,16 @@ from ...loop_ir.loops import Nest
 from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, procedure
 from ..rewrites.redundancy import taken_apart
 
+# Columns of a contraction's result, of which a block of rows is kept near the core while the tiles go by. Raising it
+# keeps more contractions out of memory; beyond the size of the second cache each of them is slower.
+WIDEST = 1024
+APART = "a sum over its rows or columns does not lead to a contraction in the same kernel"
+AXES = "a reduction over it takes up more than one row or one column"
+FORM = "the loops over its tiles do other things as well"
+OPERANDS = "an operand is no array that all rows or all columns share"
+SUMS = "a reduction over it is no sum and no maximum of floats"
+WIDTH = f"a contraction over it has 1 column, or more than {WIDEST}"
+
 
 @dataclass(frozen=True)
 class Part:
@@ -148,52 +158,52 @@ class Attention:
 
 
 class _Unknown(Exception):  # noqa: N818
-    """Raised for a nest of another form."""
+    """Raised for a nest of another form, with the reason."""
 
 
-def _check(holds: object) -> None:
+def _check(holds: object, reason: str) -> None:
     if not holds:
-        raise _Unknown
+        raise _Unknown(reason)
 
 
 @lru_cache(256)
-def recognise(nest: Nest) -> Attention | None:
-    """Return the parts of a nest with contractions that are not stored; None if it has none, or another form."""
-    if nest.scratch or not nest.rows or not all(row.extent for row in nest.rows) or not nest.has_sums:
-        return None
+def recognise(nest: Nest) -> Attention | str:
+    """Return the parts of a nest with contractions that are not stored, or why it has no schedule in tiles."""
     try:
         return _recognised(nest)
-    except _Unknown:
-        return None
+    except _Unknown as unknown:
+        return str(unknown)
 
 
 def _recognised(nest: Nest) -> Attention:
+    _check(not nest.scratch and nest.rows and all(row.extent for row in nest.rows), FORM)
     body, row = procedure(nest, ()).body, nest.rows[-1]
     for _ in nest.rows:
         body = next(each.body for each in body if isinstance(each, For))
     found = [each for each in _statements(body) if isinstance(each[0], Accumulate)]
-    tiles, totals, keys = list[Tile](), list[Part](), dict[Expression, str]()
-    same: dict[str, str] = {}
+    inner, totals = list[tuple[Accumulate, tuple[For, ...]]](), list[Part]()
     for each, around in found:
         assert isinstance(each, Accumulate) and isinstance(each.array, Local)
-        _check(each.value.dtype.is_floating_point and each.reduction in ("reduce_sum", "reduce_max"))
-        _check(each.reduction == "reduce_sum" or each.array.name.startswith("total"))
+        _check(each.value.dtype.is_floating_point and each.reduction in ("reduce_sum", "reduce_max"), SUMS)
         if each.array.name.startswith("sum") and not any(isinstance(part, Read) for part in each.value.all_parts):
-            tile = _tile(each, around, row)
-            places = {one: variable(name, one.extent) for one, name in ((around[-2].variable, "j"), (tile.column, "k"))}
-            first = same[tile.name] = keys.setdefault(each.value.substitute(places), tile.name)
-            tiles += [tile] if first == tile.name else []
+            inner.append((each, around))
         else:
             totals.append(_total(each, around, row))
+    tiles, keys, same = list[Tile](), dict[Expression, str](), dict[str, str]()
+    for each, around in inner:
+        tile = _tile(each, around, row)
+        places = {one: variable(name, one.extent) for one, name in ((around[-2].variable, "j"), (tile.column, "k"))}
+        first = same[tile.name] = keys.setdefault(each.value.substitute(places), tile.name)
+        tiles += [tile] if first == tile.name else []
     inside = {name: around for each, around in found if (name := _name(each)) in same}
-    _check({name for each in totals for name in each.reads} >= {*same})
-    _check(all(inside[name][:-1] == each.around for each in totals for name in each.reads if name in same))
-    _check(tiles and any(isinstance(each, Output) for each in totals))
+    _check({name for each in totals for name in each.reads} >= {*same}, FORM)
+    _check(all(inside[name][:-1] == each.around for each in totals for name in each.reads if name in same), FORM)
+    _check(tiles and any(isinstance(each, Output) for each in totals), APART)
     extents = {each.column.extent for each in totals}
     stores = [(each, around) for each, around in _statements(body) if isinstance(each, Store)]
     stored = [f"out{each.array}" for each, around in stores if isinstance(each.array, int) and not around]
-    _check(len(extents) == 1)
-    _check(all(len(around) <= 1 for each, around in stores if isinstance(each.array, int)))
+    _check(len(extents) == 1, AXES)
+    _check(all(len(around) <= 1 for each, around in stores if isinstance(each.array, int)), FORM)
     parts = [part for each, _ in _statements(body) for part in each.value.all_parts]
     sizes = {part.dtype.itemsize for part in parts if part.dtype.is_floating_point}
     return Attention(
@@ -208,7 +218,7 @@ def _name(each: Store | Accumulate) -> str:
 def _statements(block: Block, around: tuple[For, ...] = ()) -> Iterator[tuple[Store | Accumulate, tuple[For, ...]]]:
     """Yield the stores and accumulations of a block, each with the loops around it."""
     for each in block:
-        _check(not isinstance(each, If))
+        _check(not isinstance(each, If), FORM)
         if isinstance(each, For):
             yield from _statements(each.body, (*around, each))
         elif isinstance(each, (Store, Accumulate)):
@@ -217,12 +227,12 @@ def _statements(block: Block, around: tuple[For, ...] = ()) -> Iterator[tuple[St
 
 def _tile(each: Accumulate, around: tuple[For, ...], row: Variable) -> Tile:
     part = Part(each, around, each.value, False)
-    _check(len(around) > 1 and part.factors)
+    _check(len(around) > 1 and part.factors, FORM)
     column = around[-2].variable
     for across, down in (part.factors, part.factors[::-1]):
         if not across.depends_on(column) and not down.depends_on(row) and buffer_of(across) >= 0 <= buffer_of(down):
             return Tile(each, around, each.value, False, across, down)
-    raise _Unknown
+    raise _Unknown(OPERANDS)
 
 
 def _total(each: Accumulate, around: tuple[For, ...], row: Variable) -> Part:
@@ -232,14 +242,16 @@ def _total(each: Accumulate, around: tuple[For, ...], row: Variable) -> Part:
     term, factors = taken_apart(each.value, lambda value: _is_of_the_row(value, inner)) if is_sum else (each.value, [])
     part = Part(each, around, term, bool(factors))
     if part.name.startswith("total"):
-        _check(len(around) == 1)
+        _check(len(around) == 1, AXES)
         return part
-    _check(len(around) == 2 and isinstance(term, Apply) and term.primitive == "mul")
+    _check(is_sum, SUMS)
+    _check(len(around) == 2 and around[0].variable.extent <= WIDEST, WIDTH)
+    assert isinstance(term, Apply)
     for weight, other in (term.parts(), term.parts()[::-1]):
         aside = any(isinstance(one, Read) for one in other.all_parts) or other.depends_on(row) or buffer_of(other) < 0
         if not aside and not weight.depends_on(inner[0]):
             return Output(each, around, term, bool(factors), weight, other)
-    raise _Unknown
+    raise _Unknown(OPERANDS)
 
 
 def _is_of_the_row(value: Expression, inner: Collection[Variable]) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ....errors import ScheduleError
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load, Number, Position, computed_in, rewritten
 from ...loop_ir.loops import Nest
 from ...loop_ir.tree import Read
@@ -32,17 +33,16 @@ LEAST_ROWS = 16  # of a block whose tiles are kept for all columns
 NUMBERS = 4
 
 
-def attention_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
-    """Return the rewrites for a nest with contractions that are not stored; None if it has none, or another form."""
+def attention_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...]:
+    """Return the rewrites for a nest with contractions that are not stored.
+
+    Raises:
+        ScheduleError: if it has another form.
+    """
     found = recognise(nest)
-    return None if found is None else tuple(_Schedule(found, target).steps())
-
-
-def unskipped_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tuple[Rewrite, ...] | None:
-    """Return the same rewrites without `skip`, for nests in which only some totals could leave out blocks."""
-    found = attention_schedule(nest, target) or ()
-    rest = tuple(each for each in found if each.name != "skip")
-    return rest if len(rest) < len(found) else None
+    if isinstance(found, str):
+        raise ScheduleError("MT603", found)
+    return tuple(_Schedule(found, target).steps())
 
 
 class _Schedule:
@@ -126,7 +126,7 @@ class _Schedule:
     def by_columns(self) -> Iterator[Rewrite]:
         """Yield the steps that compute tiles of columns, and so the weights they become, once, in arrays."""
         at = self.at
-        if self.several and any(_compares_positions(part) for each in at.totals for part in each.sum.value.all_parts):
+        if self.several and self._have_one_mask():
             yield R.skip("block", "r")
         if self.several and not self.kept:
             if self.maximum is not None:
@@ -162,6 +162,14 @@ class _Schedule:
             yield R.pack(None, self.weights[each.name], where, "j", prefix=False, of=each.name)
         if self.kept:
             yield from self._gathered()
+
+    def _have_one_mask(self) -> bool:
+        """Return whether all totals leave out terms by the same comparisons of positions, so that blocks go by."""
+        masks = {
+            frozenset(filter(_compares_positions, self.at.canonical(each, each.sum.value).all_parts))
+            for each in self.at.totals
+        }
+        return len(masks) == 1 and frozenset() not in masks
 
     def _gathered(self) -> Iterator[Rewrite]:
         """Yield the steps that join totals waiting for the same ones."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from operator import attrgetter
 
-from ....errors import ScheduleError, ScheduleWarning
-from ....ir import warn_user
+from ....errors import ScheduleError
 from ....packages import load
 from ...loop_ir.loops import Buffer, LoopKernel, Nest
 from ...loop_ir.origins import at_origin
@@ -46,7 +45,6 @@ HAS_SUMS, HAS_TOTAL = attrgetter("has_sums"), attrgetter("total")
 # The first that knows a nest, and is legal for it, gives its schedule.
 SCHEDULES: tuple[Row, ...] = (
     _later("attention:attention_schedule", HAS_SUMS),
-    _later("attention:unskipped_schedule", HAS_SUMS),
     _later("products:product_schedule", HAS_TOTAL),
     _later("dots:dot_schedule", HAS_TOTAL),
     _later("decoded:decoded_schedule", HAS_TOTAL),
@@ -78,6 +76,11 @@ class Scheduled:
     first: Mapping[int, int] = field(default_factory=dict)
     phase: int = 0
 
+    @property
+    def is_as_defined(self) -> bool:
+        """Whether the loops are those of the definition, at most with parallel rows."""
+        return all(each.name == "parallelise" for each in self.schedule)
+
 
 def scheduled(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Scheduled, ...]:
     """Schedule the nests of a kernel: by the user's schedule of a nest where it has one, else by the engine's."""
@@ -101,7 +104,7 @@ def schedule_of(
     """Schedule a nest, in code for a target.
 
     A schedule is a proposal: the laws of the rewrites and the rules of procedures say whether it is one for this nest.
-    The loops as they are defined are always one. The user is warned of a schedule of the engine's that is not legal.
+    The loops as they are defined are always one.
 
     Args:
         nest: the loop nest.
@@ -115,12 +118,6 @@ def schedule_of(
         schedule, found = own, applied(nest, buffers, own)
     else:
         schedule, found = _first_legal(nest, buffers, target, past_caches, reasons)
-    if reasons:
-        warn_user(
-            f"a kernel is slow, since minitorch refuses a schedule of its own: {'; '.join(reasons)}. "
-            "Its results are right. Please report it, with the program",
-            ScheduleWarning,
-        )
     is_empty = not all(row.extent for row in nest.rows)
     count = 0 if is_empty else math.prod(each.extent for each in parallel(found))
     return Scheduled(nest, schedule, found, count, tuple(reasons))
@@ -135,24 +132,27 @@ def _first_legal(
         bounds = tuple((number, each.bounds) for number, each in enumerate(buffers) if each.bounds is not None)
         facts = Facts(past_caches, constants, bounds)
         for schedule in SCHEDULES:
-            proposal = schedule(nest, target, facts)
-            found = None if proposal is None else _legal(nest, buffers, proposal, reasons)
-            if proposal is not None and found is not None:
-                return _prepacked(proposal, found) if constants else (proposal, found)
+            legal = _legal(nest, buffers, partial(schedule, nest, target, facts), reasons)
+            if legal is not None:
+                return _prepacked(*legal) if constants else legal
     plain = (parallelise(*(row.name for row in nest.rows)),)
-    found = _legal(nest, buffers, plain, [])
-    return ((), procedure(nest, buffers)) if found is None else (plain, found)
+    return _legal(nest, buffers, lambda: plain, []) or ((), procedure(nest, buffers))
 
 
-def _legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule, reasons: list[str]) -> Procedure | None:
-    """Return the loops after a schedule, or None if it cannot be carried out, after adding the reason to the others."""
+def _legal(
+    nest: Nest, buffers: tuple[Buffer, ...], propose: Callable[[], Schedule | None], reasons: list[str]
+) -> tuple[Schedule, Procedure] | None:
+    """Return a schedule and the loops after it; None if there is none that is legal, after adding the reason."""
     try:
+        schedule = propose()
+        if schedule is None:
+            return None
         found = applied(nest, buffers, schedule)
         fault = broken(found)
+        if fault is None:
+            return schedule, found
     except ScheduleError as error:
         fault = str(error).partition("\n")[0]
-    if fault is None:
-        return found
     reasons.append(fault)
     return None
 
