@@ -57,6 +57,10 @@ from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .backends import get_num_threads as get_num_threads
 from .backends import set_num_threads as set_num_threads
+from .control.control_flow import cond as cond
+from .control.control_flow import fori_loop as fori_loop
+from .control.control_flow import scan as scan
+from .control.control_flow import while_loop as while_loop
 from .dtypes import DType as DType
 from .dtypes import bfloat16 as bfloat16
 from .dtypes import bool_ as bool
@@ -787,6 +791,7 @@ __all__ = [
     "compile",
     "concat",
     "concatenate",
+    "cond",
     "copysign",
     "cos",
     "cosh",
@@ -844,6 +849,7 @@ __all__ = [
     "fmax",
     "fmin",
     "fmod",
+    "fori_loop",
     "frac",
     "freeze",
     "from_dlpack",
@@ -992,6 +998,7 @@ __all__ = [
     "row_stack",
     "rsqrt",
     "save",
+    "scan",
     "scatter",
     "scatter_add",
     "scatter_reduce",
@@ -1053,6 +1060,7 @@ __all__ = [
     "vmap",
     "vstack",
     "where",
+    "while_loop",
     "xlogy",
     "zeros",
     "zeros_like",

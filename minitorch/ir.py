@@ -121,6 +121,8 @@ class Primitive:
         batch: the rule of `func.vmap`, ``(*inputs, **params) -> Tensor``, written with primitives: the inputs have one
             dimension more in front, which counts examples, or has the length 1 where they share one value; so has the
             result. None for what follows from the family and the parameters' names (`minitorch.func.batching`).
+        together: ``(*arrays, run=..., **params) -> arrays``, of control flow: all results at once, without the
+            parameter `result` that says which of them a node is; `run` runs one of the graphs among the parameters.
         doc: its result, in a line.
     """
 
@@ -141,6 +143,7 @@ class Primitive:
     reorders: bool = False
     commutes: bool = False
     batch: Callable[..., Tensor] | None = None
+    together: Callable[..., list[Any]] | None = None
     doc: str = ""
 
     @property
@@ -168,10 +171,19 @@ INPUT = Primitive("input", "input", _infer_input, lambda: None, doc="a value giv
 
 # All primitives by name; `minitorch.primitives` fills it.
 PRIMITIVES: dict[str, Primitive] = {}
+# Primitives with graphs among their parameters; `minitorch.graph.control_flow` fills it.
+CONTROL_FLOW: dict[str, Primitive] = {}
 # Primitives that only lowering passes write (`minitorch.passes.LOWERING`), so only compiled graphs have them.
 LOWERED: dict[str, Primitive] = {}
 # Operators that only lifting writes (`minitorch_operators.lifting`): compositions as other systems name them.
 OPERATORS: dict[str, Primitive] = {}
+
+
+def primitive_named(name: str) -> Primitive | None:
+    """Return the primitive of a name that a graph can have, whichever table it is in."""
+    tables = (PRIMITIVES, CONTROL_FLOW, LOWERED, OPERATORS)
+    return next((table[name] for table in tables if name in table), None)
+
 
 # The families of pointwise primitives: an element of the result depends on the operands' elements at its index alone.
 POINTWISE = ("unary", "binary", "ternary")

@@ -123,6 +123,7 @@ def find_operations(
         dict_keys(['add_0'])
     """
     staging = Staging("prepare")
+    staging.has_loops = False
     noted: list[tuple[str, str, int]] = []
     spies: dict[str, _Spy] = {}
     named = list(model.named_modules())

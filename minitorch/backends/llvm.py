@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -25,6 +26,7 @@ from ..compiler.kernels.placement import place
 from ..compiler.runtime.driver import driver
 from ..compiler.runtime.memory_pool import pool
 from ..compiler.runtime.program_steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram, out_of_range
+from ..compiler.runtime.repetition import repetition_of
 from ..compiler.scheduling.schedules.choice import Own
 from ..compiler.target import Target
 from ..graph import Graph
@@ -77,8 +79,9 @@ class Compiled:
             (np.empty if node.spec.nbytes < pool.smallest else pool.array, shape, node.dtype.numpy)
             for node, shape in written.items()
         ]
-        self._call_memory = call_memory = CallMemory(self.ledger, self.placement, list(written))
-        self._program = NativeProgram(self.ledger, call_memory, set(bases))
+        self.call_memory = call_memory = CallMemory(self.ledger, self.placement, list(written))
+        inner = partial(Compiled, without=without, target=self.ledger.target)
+        self.program = NativeProgram(self.ledger, call_memory, set(bases), inner)
         self._pack = struct.Struct(f"={1 + call_memory.arrays}q").pack
         self._outputs = [_Output(call_memory, node, bases[:position]) for position, node in enumerate(graph.outputs)]
         # Most results are arrays of the call, unchanged.
@@ -92,8 +95,8 @@ class Compiled:
         self._as_written = bases == list(written)  # the results are the written arrays, in that order
         # If there are only small kernels, one native call runs everything.
         self._kernels: KernelRun | None = None
-        if len(self._program.steps) == 1 and isinstance(self._program.steps[0][0], KernelRun):
-            self._kernels = self._program.steps[0][0]
+        if len(self.program.steps) == 1 and isinstance(self.program.steps[0][0], KernelRun):
+            self._kernels = self.program.steps[0][0]
             self._run = driver().run_quickly if self._kernels.is_quick else driver().run
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True, is_watched: bool = False) -> list[Array]:
@@ -115,11 +118,11 @@ class Compiled:
         if self.placement.overwritten and not overwrite:
             return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
-        everything = [*arrays, *written, self._call_memory.make_arena()]
-        call = self._pack(self._program.address, *map(id, everything))
+        everything = [*arrays, *written, self.call_memory.make_arena()]
+        call = self._pack(self.program.address, *map(id, everything))
         memory: Memory = []
         if self._kernels is None or watcher is not None:
-            memory = self._call_memory.memory(everything)
+            memory = self.call_memory.memory(everything)
             trouble = self._step_by_step(call, memory, arrays, watcher)
         else:
             trouble = self._run(call)
@@ -129,10 +132,14 @@ class Compiled:
             return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
         if self._as_written:
             return written
-        memory = memory or self._call_memory.memory(everything)
+        memory = memory or self.call_memory.memory(everything)
         if self._places is not None:
             return [memory[place] for place in self._places]
         return [output.of(memory) for output in self._outputs]
+
+    def repetition(self, node: Node) -> Callable[[Sequence[Array]], list[Array]] | None:
+        """Return how a scan, whose body this is, repeats it without Python; None if it cannot."""
+        return repetition_of(node, self)
 
     def _refusal(self, arrays: Sequence[Array], error: Exception) -> Exception:
         from .interpret import refusal
@@ -142,7 +149,7 @@ class Compiled:
     def allocate(self, new: Callable[..., Array]) -> None:
         """Allocate outputs and intermediate values from now on by a function of shape and type."""
         self._new = [(new, shape, dtype) for _, shape, dtype in self._new]
-        self._call_memory.new = new
+        self.call_memory.new = new
         self._cautious = None
 
     def _careful(self, arrays: Sequence[Array]) -> list[Array]:
@@ -150,8 +157,8 @@ class Compiled:
         if self._cautious is None:
             target = self.ledger.target
             self._cautious = Compiled(self.graph, without=self._without, target=target, own=self._own)
-            if self._call_memory.new != pool.array:
-                self._cautious.allocate(self._call_memory.new)
+            if self.call_memory.new != pool.array:
+                self._cautious.allocate(self.call_memory.new)
         return self._cautious(arrays)
 
     def _step_by_step(self, call: bytes, memory: Memory, arrays: Sequence[Array], watcher: Watcher | None) -> int:
@@ -161,16 +168,17 @@ class Compiled:
         if trouble:
             return trouble
         if watcher is not None:
-            for array in memory[len(arrays) + 1 : self._call_memory.arrays + bool(self.placement.arena_bytes)]:
+            for array in memory[len(arrays) + 1 : self.call_memory.arrays + bool(self.placement.arena_bytes)]:
                 watcher.made(array)
         try:
-            for step, dead in self._program.steps if watcher is None else self._program.one_by_one:
+            for step, dead in self.program.steps if watcher is None else self.program.one_by_one:
                 begin = perf_counter_ns()
                 step.run(memory, places)
                 if watcher is not None:
                     watcher.ran(begin, "kernel", step.kernels[0])
                     if isinstance(step, Call):
-                        watcher.made(memory[step.place])
+                        for place in step.places:
+                            watcher.made(memory[place])
                 for place in dead:
                     memory[place] = None
         except (IndexError, ValueError) as error:

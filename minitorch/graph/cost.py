@@ -10,6 +10,7 @@ of its inputs from memory and writes its whole output. They are what a fusing co
 - `flops` counts one per output element for elementwise arithmetic and comparison, one per input element for
   reductions and scans, 2*m*n*k for `dot`, a comparison per step of a merge sort for `argsort`, one per update
   for `scatter_add`;
+- a loop counts what its body does, as often as it repeats if that is known, and of two branches the larger;
 - `transcendentals` counts the elements of exp, log, sqrt, sin, pow and the like, which are not in `flops`, as in
   XLA's cost analysis;
 - `peak_bytes` is the most memory alive at once in program order: inputs and constant arrays always, a value
@@ -19,13 +20,13 @@ of its inputs from memory and writes its whole output. They are what a fusing co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..ir import Node
 from ..primitives import constant
-from .values import is_splat
+from .values import bodies, is_splat, siblings
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -94,6 +95,23 @@ def _of_indexing(node: Node) -> int:
     return node.inputs[1].spec.size if node.primitive.name == "scatter_add" else 0
 
 
+def _of_bodies(node: Node) -> int:
+    return repeated(node, flops)
+
+
+def repeated(node: Node, of: Callable[[Node], int]) -> int:
+    """Count something in the bodies of a loop or branch: in all known repetitions, and in the larger branch."""
+    counts = [sum(of(first) for first in _counted(body.nodes)) for body in bodies(node).values()]
+    together = sum if node.primitive.name == "while_loop" else max
+    return int(together(counts)) * int(node.params.get("length", 1))
+
+
+def _counted(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield the nodes whose operations are not counted with others: of siblings the first."""
+    later = {node for group in siblings(nodes).values() for node in group[1:]}
+    return (node for node in nodes if node not in later)
+
+
 def _nothing(node: Node) -> int:
     return 0
 
@@ -106,6 +124,7 @@ FLOPS: dict[str, Callable[[Node], int]] = {  # by kind of the primitive
     "argreduction": _of_input,
     "scan": _of_input,
     "contraction": _of_contraction,
+    "control": _of_bodies,
     "sort": _of_sort,
     "indexing": _of_indexing,
     "movement": _nothing,
@@ -122,6 +141,8 @@ def flops(node: Node) -> int:
 
 def transcendentals(node: Node) -> int:
     """Count the elements of one node that take a transcendental function."""
+    if node.primitive.together:
+        return repeated(node, transcendentals)
     return node.spec.size if node.primitive.work == "function" else 0
 
 
@@ -138,6 +159,7 @@ def costs(graph: Graph) -> dict[Node, tuple[int, int, int, int]]:
     # Bytes that reading a value takes: a view's own, at most those of its base.
     to_read = {node: node.spec.nbytes for node in graph.inputs}
     found = {}
+    counted = set(_counted(graph.nodes))
     for node in graph.nodes:
         if node.primitive is constant:
             to_read[node] = 0 if is_splat(node) else node.spec.nbytes
@@ -147,7 +169,8 @@ def costs(graph: Graph) -> dict[Node, tuple[int, int, int, int]]:
         else:
             to_read[node] = node.spec.nbytes
             read = sum(to_read[operand] for operand in set(node.inputs))
-            found[node] = (read, node.spec.nbytes, flops(node), transcendentals(node))
+            work = (flops(node), transcendentals(node)) if node in counted else (0, 0)
+            found[node] = (read if node in counted else 0, node.spec.nbytes, *work)
     return found
 
 

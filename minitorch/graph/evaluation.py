@@ -16,15 +16,23 @@ Array = np.ndarray[Any, Any]
 
 def value_of(node: Node, operands: Sequence[Array]) -> Array:
     """Return the value of a node, from those of its operands."""
-    return settled(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), node.primitive)
+    return run_silently(_value, node, operands)  # type: ignore[no-any-return]
+
+
+def _value(node: Node, operands: Sequence[Array]) -> Array:
+    return settled(node.primitive.evaluate(*operands, **node.params), node.primitive)
 
 
 def values_of(nodes: Iterable[Node], known: Mapping[Node, Array]) -> dict[Node, Array]:
     """Return the known values and those of further nodes, which are given in program order."""
+    return run_silently(_values, nodes, known)  # type: ignore[no-any-return]
+
+
+def _values(nodes: Iterable[Node], known: Mapping[Node, Array]) -> dict[Node, Array]:
     values = dict(known)
     for node in nodes:
         if node not in values:
-            values[node] = value_of(node, [values[operand] for operand in node.inputs])
+            values[node] = _value(node, [values[operand] for operand in node.inputs])
     return values
 
 
@@ -40,5 +48,10 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         >>> evaluate(graph, [np.float32([1, 2])])
         [array([2., 3.], dtype=float32)]
     """
-    values = values_of(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)))
+    return run_silently(run_body, graph, arrays)  # type: ignore[no-any-return]
+
+
+def run_body(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+    """Return the same inside of an evaluation, whose NumPy is silent already."""
+    values = _values(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)))
     return [values[node] for node in graph.outputs]

@@ -68,7 +68,7 @@ class Graph(Drawable):
             nodes = [node for node in topological_order(self.outputs) if node.primitive is not INPUT]
         self.nodes = tuple(nodes)
         self.name = name
-        self._hash: int | None = None
+        self._key: Hashable | None = None
         if verify:
             self.verify()
 
@@ -108,7 +108,7 @@ class Graph(Drawable):
         """
         from .parse import parse
 
-        return Graph(*parse(text), verify=False)
+        return Graph(*parse(text, Graph), verify=False)
 
     # Identity -------------------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class Graph(Drawable):
 
     def structurally_equal(self, other: Graph) -> bool:
         """Return whether both listings are the same but for sources: names of inputs, nodes, their order, outputs."""
-        return self.key(names=True) == other.key(names=True)
+        return self._named_key == other._named_key
 
     def __eq__(self, other: object) -> bool:
         """Compare by structure, so that ``Graph.parse(str(graph)) == graph``; nodes, its parts, compare by identity.
@@ -149,9 +149,13 @@ class Graph(Drawable):
         return self is other or (self.structurally_equal(other) if isinstance(other, Graph) else NotImplemented)
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(self.key(names=True))
-        return self._hash
+        return hash(self._named_key)
+
+    @property
+    def _named_key(self) -> Hashable:
+        if self._key is None:
+            self._key = self.key(names=True)
+        return self._key
 
     # Parts and copies -----------------------------------------------------------------------------------
 

@@ -9,17 +9,21 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..dtypes import BY_SHORT_NAME
 from ..errors import ParseError
-from ..ir import LOWERED, OPERATORS, PRIMITIVES, Node, Primitive, Source, Spec, as_stored
+from ..ir import PRIMITIVES, Node, Primitive, Source, Spec, as_stored, primitive_named
 from ..primitives import constant
 from .array_text import from_base64, from_nested
 from .build import input_node, literal
 from .values import Number, is_splat
 from .verify import INPUT_RULES, MAX_DIMS, NODE_RULES, Rule, wrong_parameter
+
+if TYPE_CHECKING:
+    from .graph import Graph
 
 MAX_DIGITS = 20
 
@@ -28,6 +32,7 @@ _TOKEN = re.compile(
       (?P<newline>\n)
     | (?P<comment>\#[^\n]*)
     | (?P<reference>%[0-9]+)
+    | (?P<body>@[0-9]+)
     | (?P<number>-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|inf|nan)(?![\w.])|(?:true|false)(?![\w.]))
     | (?P<name>[\w.]+)
     | (?P<string>"(?:[^"\\\n]|\\.)*")
@@ -66,45 +71,57 @@ class Listed(NamedTuple):
     name: str
 
 
-def parse(text: str) -> Listed:
+def parse(text: str, make: Callable[..., Graph]) -> Listed:
     """Parse a listing into the parts of a legal graph; every rule is checked on the way.
+
+    Args:
+        text: the listing.
+        make: makes the graphs among the parameters of nodes.
 
     Raises:
         ParseError: if it is not one; its `line` says where (``MT602``).
 
     Example:
-        >>> parse("graph(x: f32[2]): %0 = mul(x, 2) return %0, x").outputs
+        >>> from minitorch.graph import Graph
+        >>> parse("graph(x: f32[2]): %0 = mul(x, 2) return %0, x", Graph).outputs
         [<mul: f32[2]>, <input: f32[2]>]
     """
-    return _Parser(text).graph()
+    return _Parser(*_split(text), make).graph()
+
+
+def _split(text: str) -> tuple[list[_Token], dict[int, Source], dict[str, Graph | None]]:
+    """Return the words of a listing, the lines that made its nodes, and room for the bodies that are parsed."""
+    tokens, sources, line = [], {}, 1
+    for match in _TOKEN.finditer(text):
+        kind = str(match.lastgroup)
+        word = match[kind]
+        if kind == "newline":
+            line += 1
+        elif kind == "comment":
+            if found := _SOURCE.fullmatch(word):
+                sources[line] = Source(found[1], int(found[2]))
+        elif kind == "unreadable":
+            raise ParseError(f"{word!r} has no meaning here", line)
+        else:
+            tokens.append(_Token(kind, word, line))
+    return tokens, sources, {}
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
-        self.sources: dict[int, Source] = {}
-        self.tokens = self._split(text)
+    def __init__(
+        self,
+        tokens: list[_Token],
+        sources: dict[int, Source],
+        parsed: dict[str, Graph | None],
+        make: Callable[..., Graph],
+    ) -> None:
+        self.tokens, self.sources, self.parsed, self.make = tokens, sources, parsed, make
         self.at = 0
         self.values: dict[str, Node] = {}  # by name, or by % and number
         self.literals: dict[tuple[str, Spec], Node] = {}
         self.nodes: list[Node] = []
 
     # Words ----------------------------------------------------------------------------------------------
-
-    def _split(self, text: str) -> list[_Token]:
-        tokens, line = [], 1
-        for match in _TOKEN.finditer(text):
-            kind = str(match.lastgroup)
-            word = match[kind]
-            if kind == "newline":
-                line += 1
-            elif kind == "comment":
-                if found := _SOURCE.fullmatch(word):
-                    self.sources[line] = Source(found[1], int(found[2]))
-            elif kind == "unreadable":
-                raise ParseError(f"{word!r} has no meaning here", line)
-            else:
-                tokens.append(_Token(kind, word, line))
-        return tokens
 
     def next_is(self, *texts: str) -> bool:
         return self.tokens[self.at].text in texts
@@ -139,6 +156,37 @@ class _Parser:
     def graph(self) -> Listed:
         self.expect("graph")
         name = "graph" if self.next_is("(") else self.expect_kind("name", "the name of the graph").text
+        listed = self.program(name)
+        while self.tokens[self.at].kind == "body":  # parsed where they are used; of others, too, every rule is checked
+            self.body(self.tokens[self.at])
+            self.at += 1
+            while self.tokens[self.at].kind != "end" and not self.begins_body(self.at):
+                self.at += 1
+        if self.tokens[self.at].kind != "end":
+            self.fail(f"the end was expected, not {self.tokens[self.at].text!r}")
+        return listed
+
+    def begins_body(self, at: int) -> bool:
+        return self.tokens[at].kind == "body" and self.tokens[at - 1].text != "=" and self.tokens[at + 1].text == "("
+
+    def body(self, name: _Token) -> Graph:
+        """Return the graph that a node's parameter names; it is listed further on."""
+        if name.text not in self.parsed:
+            starts = [
+                at for at in range(1, len(self.tokens)) if self.tokens[at].text == name.text and self.begins_body(at)
+            ]
+            if len(starts) != 1:
+                self.fail(f"there is {'no' if not starts else 'more than one'} {name.text} in the listing", name.line)
+            self.parsed[name.text] = None
+            inner = _Parser(self.tokens, self.sources, self.parsed, self.make)
+            inner.at = starts[0] + 1
+            self.parsed[name.text] = self.make(*inner.program("body"), verify=False)
+        found = self.parsed[name.text]
+        if found is None:
+            self.fail(f"{name.text} is a part of itself", name.line)
+        return found
+
+    def program(self, name: str) -> Listed:
         self.expect("(")
         while not self.skip(")"):
             self.input()
@@ -150,7 +198,7 @@ class _Parser:
             self.node()
         self.expect("return")
         outputs: list[Node] = []
-        while self.tokens[self.at].kind != "end":
+        while self.tokens[self.at].kind != "end" and not self.begins_body(self.at):
             if outputs:
                 self.expect(",")
             line = self.tokens[self.at].line
@@ -171,7 +219,7 @@ class _Parser:
         name = self.take()
         self.expect("=")
         word = self.expect_kind("name", "the name of a primitive")
-        primitive = PRIMITIVES.get(word.text) or LOWERED.get(word.text) or OPERATORS.get(word.text)
+        primitive = primitive_named(word.text)
         if primitive is None:
             near = difflib.get_close_matches(word.text, PRIMITIVES, 1, 0.5)
             raise ParseError(
@@ -302,6 +350,8 @@ class _Parser:
             return BY_SHORT_NAME[token.text]
         if token.kind == "string":
             return re.sub(r"\\.", lambda found: _UNESCAPED.get(found[0], found[0]), token.text[1:-1])
+        if token.kind == "body":
+            return self.body(token)
         if token.text == "[" and depth <= MAX_DIMS:
             values: list[Any] = []
             while not self.skip("]"):

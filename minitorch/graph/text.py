@@ -2,12 +2,14 @@
 
 The listing is exact: two graphs with the same listing (sources apart) compute the same bits. Grammar::
 
-    graph      = "graph" [name] "(" [name ":" spec {"," name ":" spec}] ")" ":" {node} "return" [operand {"," operand}]
+    listing    = "graph" [name] program {body program}
+    program    = "(" [name ":" spec {"," name ":" spec}] ")" ":" {node} "return" [operand {"," operand}]
+    body       = "@" number                                               a graph among the parameters of nodes
     node       = "%" number "=" primitive "(" [item {"," item}] ")" [":" spec]
     item       = operand | name "=" value                                  operands first, then parameters
                | array                                                     of `constant`, see below
     operand    = "%" number | name of an input | number [":" spec]
-    value      = number | string | type | "[" [value {"," value}] "]"
+    value      = number | string | type | "[" [value {"," value}] "]" | body
     spec       = type "[" [number {"," number}] "]"                        e.g. f32[32,10]
     number     = an integer, a decimal fraction, inf, -inf, nan, true, false
 
@@ -29,7 +31,7 @@ from ..dtypes import DType
 from ..ir import Node, Primitive, is_input_name
 from ..primitives import constant
 from .array_text import array_text
-from .values import is_splat, number_text
+from .values import bodies, is_splat, number_text
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -39,16 +41,30 @@ HEADER_WIDTH = 100  # a longer list of inputs is written one to a line
 
 
 def listing(graph: Graph) -> str:
-    """Return the text of a graph."""
+    """Return the text of a graph, and of the graphs among its nodes' parameters after it."""
+    numbers: dict[Graph, int] = {}
+    texts = [_program(graph, _header(graph, "graph"), numbers)]
+    pending = list(numbers)
+    for body in pending:  # the list grows during the loop
+        texts.append(_program(body, _header(body, f"@{numbers[body]}"), numbers))
+        pending += list(numbers)[len(pending) :]
+    return "\n".join(texts)
+
+
+def _program(graph: Graph, header: str, numbers: dict[Graph, int]) -> str:
+    """Return the text of one graph; its bodies get numbers if they have none yet."""
     names = node_names(graph)
+    for node in graph.nodes:
+        for body in bodies(node).values():
+            numbers.setdefault(body, len(numbers))
     nodes = [node for node in graph.nodes if node in names]
-    calls = [f"{names[node]} = {_call(node, names)}" for node in nodes]
+    calls = [f"{names[node]} = {_call(node, names, numbers)}" for node in nodes]
     typed = [f"{call} : {node.spec}" for call, node in zip(_aligned(calls), nodes, strict=True)]
     sources = [f"# {node.source}" if node.source else "" for node in nodes]
     padded = _aligned(typed) if any(sources) else typed
     lines = [f"  {row}  {source}".rstrip() for row, source in zip(padded, sources, strict=True)]
     outputs = ", ".join(operand_text(node, None, names) for node in graph.outputs)
-    return "\n".join([_header(graph), *lines, f"  return {outputs}".rstrip()])
+    return "\n".join([header, *lines, f"  return {outputs}".rstrip()])
 
 
 def node_names(graph: Graph) -> dict[Node, str]:
@@ -60,13 +76,13 @@ def node_names(graph: Graph) -> dict[Node, str]:
     return names
 
 
-def _header(graph: Graph) -> str:
-    name = f" {graph.name}" if is_input_name(graph.name) else ""
+def _header(graph: Graph, word: str) -> str:
+    name = f" {graph.name}" if word == "graph" and is_input_name(graph.name) else ""
     inputs = [f"{node.params['name']}: {node.spec}" for node in graph.inputs]
-    short = f"graph{name}({', '.join(inputs)}):"
+    short = f"{word}{name}({', '.join(inputs)}):"
     if len(short) <= HEADER_WIDTH:
         return short
-    return "\n".join([f"graph{name}(", *(f"    {each}," for each in inputs), "):"])
+    return "\n".join([f"{word}{name}(", *(f"    {each}," for each in inputs), "):"])
 
 
 def _aligned(rows: list[str]) -> Iterator[str]:
@@ -75,13 +91,14 @@ def _aligned(rows: list[str]) -> Iterator[str]:
     return (row.ljust(width) for row in rows)
 
 
-def _call(node: Node, names: dict[Node, str]) -> str:
+def _call(node: Node, names: dict[Node, str], numbers: dict[Graph, int]) -> str:
     if node.primitive is constant:
         return f"constant({array_text(node.params['value'].array)})"
     conditions = len(node.inputs) - len(data_operands(node))  # written with their type; they may be data, too
     users = [None] * conditions + [node] * len(data_operands(node))
     operands = [operand_text(operand, user, names) for operand, user in zip(node.inputs, users, strict=True)]
-    params = [f"{name}={value_text(node.params[name])}" for name in ordered_params(node)]
+    written = {name: f"@{numbers[body]}" for name, body in bodies(node).items()}
+    params = [f"{name}={written.get(name) or value_text(node.params[name])}" for name in ordered_params(node)]
     return f"{node.primitive.name}({', '.join(operands + params)})"
 
 

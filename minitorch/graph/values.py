@@ -9,7 +9,7 @@ and bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from ..dtypes import PYTHON_NUMBERS, DType, float64, stored
@@ -79,3 +79,41 @@ def number_text(value: Number, dtype: DType) -> str:
         return "nan"
     text = repr(value) if dtype is float64 else str(dtype.numpy.type(value))
     return f"{text}.0" if text.lstrip("-").isdigit() else text
+
+
+def bodies(node: Node) -> dict[str, Any]:
+    """Return the graphs among the parameters of a node, by name: the bodies of a loop, or branches."""
+    if node.primitive.together is None:
+        return {}
+    return {name: value for name, value in node.params.items() if type(value) not in SCALAR_KINDS}
+
+
+def shared(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that siblings have in common."""
+    return {name: value for name, value in params.items() if name != "result"}
+
+
+def siblings(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Map the first of the siblings among some nodes to all of them, in order.
+
+    Example:
+        >>> graph = Graph.parse('''
+        ... graph(x: f32[3,2], c: f32[2]):
+        ...   %0 = scan(c, x, body=@0, length=3, carried=1, sliced=1, reverse=false, result=0)
+        ...   %1 = scan(c, x, body=@0, length=3, carried=1, sliced=1, reverse=false, result=1)
+        ...   return %0, %1
+        ... @0(c: f32[2], x: f32[2]):
+        ...   %0 = add(c, x)
+        ...   return %0, c
+        ... ''')
+        >>> [[node.params["result"] for node in group] for group in siblings(graph.nodes).values()]
+        [[0, 1]]
+        >>> [each.tolist() for each in evaluate(graph, [np.ones((3, 2), np.float32), np.zeros(2, np.float32)])]
+        [[3.0, 3.0], [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]]
+    """
+    found: dict[Hashable, list[Node]] = {}
+    for node in nodes:
+        if node.primitive.together is not None:
+            key = node.primitive, tuple(map(id, node.inputs)), params_key(shared(node.params))
+            found.setdefault(key, []).append(node)
+    return {group[0]: group for group in found.values()}

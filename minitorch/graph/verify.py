@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..dtypes import DType, stored
 from ..errors import GraphError
-from ..ir import INPUT, LOWERED, OPERATORS, PRIMITIVES, Node, is_input_name
+from ..ir import INPUT, Node, is_input_name, primitive_named
 from ..primitives import Literal
 from ..sizes import is_int, is_symbolic
 from .values import is_static, value_key
@@ -51,9 +51,16 @@ def _is_number(value: object) -> bool:
     return type(value) in (bool, int, float) or is_symbolic(value)
 
 
+def _is_graph(value: object) -> bool:
+    return hasattr(value, "inputs") and hasattr(value, "outputs")
+
+
 # The type of each parameter of the primitives, by name.
 PARAMETERS: dict[str, Callable[[object], bool]] = {
     "axes": _are_lists_of_names,
+    "body": _is_graph,
+    "carried": is_int,
+    "condition": _is_graph,
     "descending": lambda value: type(value) is bool,
     "devices": _are_names,
     "dilation": is_int,
@@ -64,17 +71,22 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
     "high": _is_number,
     "kept": is_int,
     "left": _are_lists_of_ints,
+    "length": is_int,
     "lengths": _are_ints,
     "low": _is_number,
     "mesh": _is_mesh,
     "offset": is_int,
+    "otherwise": _is_graph,
     "padding": _are_lists_of_ints,
+    "result": is_int,
     "right": _are_lists_of_ints,
     "shape": _are_ints,
     "size": is_int,
+    "sliced": is_int,
     "start": _are_ints,
     "step": lambda value: is_int(value) or _are_ints(value),
     "stop": _are_ints,
+    "then": _is_graph,
     "value": lambda value: _is_number(value) or type(value) is Literal,
     "what": lambda value: type(value) is str,
 }
@@ -108,7 +120,7 @@ def _known_primitive(node: Node, seen: set[Node]) -> str | None:
     if node.primitive is INPUT:
         return f"the input {node.params.get('name')!r} is listed among the nodes"
     name = node.primitive.name
-    if (PRIMITIVES.get(name) or LOWERED.get(name) or OPERATORS.get(name)) is not node.primitive:
+    if primitive_named(name) is not node.primitive:
         return f"{name} is not in the table of primitives"
     return None
 

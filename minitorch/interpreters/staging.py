@@ -99,6 +99,7 @@ class Staging:
     watcher: Watcher | None = None
     mapped: Any = None
     operands: Callable[..., Any] | None = None
+    has_loops = True  # whether loops and branches are nodes; in place of them, their repetitions can be recorded
     keeps_values = False  # whether captured tensors become constants: of a frozen function
 
     def __init__(self, name: str, names: dict[int, str] | None = None) -> None:
@@ -117,6 +118,7 @@ class Staging:
         self.callbacks: list[Callback] = []
         self.calls: list[Span] = []  # of modules, each after those inside of it
         self.rules: list[Span] = []  # of gradients
+        self.regions = 0  # how many bodies of loops and branches are being recorded, one inside of the other
         self.states: dict[Any, Any] = {}  # of objects, as the program has them; they go with it (see `require_settled`)
 
     def __reduce__(self) -> Any:
@@ -239,10 +241,14 @@ class Staging:
             inputs = expand_operands(inputs, primitive.name)
         nodes = tuple([self.node_of(tensor) for tensor in inputs])
         try:
-            output = with_value(self._append(primitive, nodes, params))
+            return self.tensor_of(self._append(primitive, nodes, params))
         except ShapeError as error:
             error.locate(operands_text(inputs) or str(user_source()))
             raise
+
+    def tensor_of(self, node: Node) -> Tensor:
+        """Return a new tensor for a node of this recording."""
+        output = with_value(node)
         self.made.append(weakref.ref(output))
         return output
 
@@ -288,6 +294,13 @@ class Staging:
         else:
             self.write_to(tensor, node)
         return None
+
+    def set_value(self, tensor: Tensor, node: Node) -> None:
+        """Give a tensor the value that an in-place write, noted before, has for the rest of the recording."""
+        if isinstance(tensor._value, Node):
+            tensor._value = node
+        else:
+            self.capture(tensor).node = node
 
     def write_to(self, tensor: Tensor, node: Node) -> Captured:
         """Give a concrete tensor a new value.

@@ -10,8 +10,11 @@ from typing import Any
 
 from ..drawable import Drawable
 from ..errors import GraphError
+from ..graph.build import with_inputs
 from ..graph.graph import Graph
+from ..graph.values import bodies
 from ..graph.verify import verify
+from ..ir import Node
 from ..named import by_name
 from ..packages import is_own
 from ..tables import Table, Tabular
@@ -45,12 +48,12 @@ class Pass:
     rearranges: bool = False
 
     def __call__(self, graph: Graph) -> Graph:
-        """Run the pass, and verify the result.
+        """Run the pass on the bodies of loops and branches, and then on the graph; verify the result.
 
         Raises:
             GraphError: if the result breaks a rule, or has other inputs or outputs (``MT601``).
         """
-        result = self.function(graph)
+        result = self.function(inside(graph, self))
         if result is graph:
             return graph
         verify(result, trusted=graph)
@@ -70,6 +73,24 @@ class Pass:
 
     def __repr__(self) -> str:
         return f"<pass {self.name}: {self.doc}>"
+
+
+def inside(graph: Graph, function: Callable[[Graph], Graph]) -> Graph:
+    """Return a graph in whose place of each body there is what a function makes of it; the graph itself if all stay."""
+    if not any(node.primitive.together for node in graph.nodes):
+        return graph
+    made: dict[int, Graph] = {}  # siblings share their bodies
+    now: dict[Node, Node] = {}
+    for node in graph.nodes:
+        new = with_inputs(node, tuple([now.get(operand, operand) for operand in node.inputs]))
+        changed: dict[str, Graph] = {}
+        for name, body in bodies(node).items():
+            found = made[id(body)] if id(body) in made else made.setdefault(id(body), function(body))
+            changed |= {name: found} if found is not body else {}
+        now[node] = Node(new.primitive, new.inputs, {**new.params, **changed}, new.spec, new.source) if changed else new
+    if all(new is node for node, new in now.items()):
+        return graph
+    return graph.with_nodes(now.values(), [now.get(node, node) for node in graph.outputs])
 
 
 def _specs(graph: Graph) -> list[object]:

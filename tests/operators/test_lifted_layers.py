@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -11,6 +12,7 @@ import pytest
 import minitorch as mt
 from minitorch.errors import TranslationError
 from minitorch.graph import Graph
+from minitorch.interpreters import Staging
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
 from minitorch.nn.recurrent.recurrence import lstm_step
@@ -32,7 +34,8 @@ def real(*shape):
 
 def found_in(f, *tensors):
     """The operators of a graph after all passes of an export, which gives the numbers of the graph before them."""
-    graph, arrays = graph_of(f, *tensors)
+    with mock.patch.object(Staging, "has_loops", False):  # as an export records
+        graph, arrays = graph_of(f, *tensors)
     after = MEANS(RECURRENCES(LIFTING(graph)))
     assert_equal(graph, arrays, after, rtol=1e-4, atol=1e-5)
     assert Graph.parse(str(after)) == after

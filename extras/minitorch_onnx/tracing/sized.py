@@ -56,6 +56,8 @@ class SizedStaging(CallStaging):
         guards: the questions about them.
     """
 
+    has_loops = False
+
     def __init__(
         self, name: str, names: dict[int, str], dynamic: Mapping[str, Mapping[int, str]], guards: Guards
     ) -> None:

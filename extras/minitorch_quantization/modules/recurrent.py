@@ -108,6 +108,8 @@ class DynamicQuantizedRNN(Products, Recurrent):
         (minitorch.int8, (5, 2, 4))
     """
 
+    loops = False  # the scales of weights would be applied ahead of a loop, and its products would be of floats
+
     def __init__(self, name: str, layer: RNNBase, reduce_range: bool = False) -> None:
         super().__init__(name, layer, reduce_range)
         for option in OPTIONS:

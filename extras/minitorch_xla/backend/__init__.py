@@ -27,12 +27,14 @@ from minitorch.backends.interpret import Interpreted, refusal
 from minitorch.dtypes import BY_NUMPY
 from minitorch.errors import TranslationError
 from minitorch.graph import Graph
+from minitorch.graph.values import siblings
 from minitorch.interpreters import Watcher, current_watcher, span
 from minitorch.ir import Node
 from minitorch.primitives import Literal, constant
 from minitorch.primitives.sources import LARGE
 
 from . import arrays, elementwise, indices, partitions, windows
+from .control import control
 from .devices import device_named
 from .hlo import Hlo, plain, read
 from .partitions import OnDevice
@@ -272,9 +274,16 @@ class Compiled:
 
 def _compute(nodes: Sequence[Node], known: dict[Node, Any]) -> None:
     """Add the values of nodes, in order, to those that are known."""
+    together = siblings(nodes)
     for node in nodes:
-        if node not in known:
-            operands = [known[operand] for operand in node.inputs]
+        if node in known:
+            continue
+        operands = [known[operand] for operand in node.inputs]
+        if node in together:
+            with jax.named_scope(str(node.source or node.primitive.name)):
+                results = control(node, operands, _compute)
+            known |= {each: results[each.params["result"]] for each in together[node]}
+        else:
             rule = _rule(node)
             with jax.named_scope(str(node.source or node.primitive.name)):
                 if node.primitive.name in indices.FIRST:

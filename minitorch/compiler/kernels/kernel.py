@@ -117,7 +117,7 @@ class Kernel(Tabular):
     def operations(self) -> count.Operations:
         """Its operations as its loops are scheduled, with all that it computes repeatedly."""
         if self.loops is None:
-            return count.Operations(sum(map(cost.flops, self.nodes)), sum(map(cost.transcendentals, self.nodes)))
+            return count.Operations(cost.flops(self.nodes[0]), cost.transcendentals(self.nodes[0]))
 
         def packings(number: int) -> dict[str, Packed]:
             part = self.scheduled[number]

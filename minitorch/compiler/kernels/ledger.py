@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ...graph import Graph, topological_order
 from ...graph.cost import in_units
+from ...graph.values import siblings
 from ...ir import INPUT, Node, Source
 from ...passes.eight_bits import kept_in_floats
 from ...tables import Table, Tabular
@@ -211,11 +212,13 @@ def _kernels(
     graph: Graph, order: Sequence[Group | Node], roots: dict[Node, str], target: Target, cut: bool
 ) -> list[Kernel]:
     needed = _stored(graph, order)
+    together = siblings(item for item in order if not isinstance(item, Group))
+    later = {node for group in together.values() for node in group[1:]}
     return [
         _loop_kernel(number, item, roots, needed, target, cut)
         if isinstance(item, Group)
-        else _call_kernel(number, item, target)
-        for number, item in enumerate(order)
+        else _call_kernel(number, together.get(item, [item]), target)
+        for number, item in enumerate(item for item in order if isinstance(item, Group) or item not in later)
     ]
 
 
@@ -269,9 +272,9 @@ def _covered(group: Group, roots: dict[Node, str]) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def _call_kernel(number: int, node: Node, target: Target) -> Kernel:
-    reads = tuple(dict.fromkeys(base_of(operand) for operand in node.inputs))
-    return Kernel(f"k{number}_{node.primitive.name}", "call", ((node,),), reads, (node,), target)
+def _call_kernel(number: int, nodes: Sequence[Node], target: Target) -> Kernel:
+    reads = tuple(dict.fromkeys(base_of(operand) for operand in nodes[0].inputs))
+    return Kernel(f"k{number}_{nodes[0].primitive.name}", "call", (tuple(nodes),), reads, tuple(nodes), target)
 
 
 def _apart(order: Sequence[Group | Node], roots: dict[Node, str]) -> dict[tuple[Node, Node], str]:
@@ -300,7 +303,7 @@ def _edges(
         for phase, nodes in enumerate(kernel.phases):
             for node in nodes:
                 home.setdefault(node, set()).add((number, phase))
-    calls = {kernel.nodes[0] for kernel in kernels if kernel.loops is None}
+    calls = {node for kernel in kernels if kernel.loops is None for node in kernel.nodes}
     shown = {node for node in graph.outputs if node.primitive.name == "reshape"}  # views of the same memory
     edges = []
     for node in graph.nodes:

@@ -156,6 +156,43 @@ end:
   ret i64 0
 }
 
+; Kernels that are repeated. After each repetition the places move by the first or by the second row of `turns`, in
+; turn. The result is that of `kernels`.
+define i64 @repeat(ptr %records, i64 %count, ptr %places, ptr %turns, i64 %room, i64 %trips) {
+  br label %head
+head:
+  %trip = phi i64 [ 0, %0 ], [ %next, %moved ]
+  %more = icmp ult i64 %trip, %trips
+  br i1 %more, label %body, label %end
+body:
+  %result = call i64 @kernels(ptr %records, i64 %count, ptr %places)
+  %fine = icmp eq i64 %result, 0
+  br i1 %fine, label %go, label %stop
+go:
+  %next = add i64 %trip, 1
+  %row = and i64 %trip, 1
+  %skip = mul i64 %row, %room
+  %turn = getelementptr i64, ptr %turns, i64 %skip
+  br label %move
+move:
+  %i = phi i64 [ 0, %go ], [ %after, %move ]
+  %after = add i64 %i, 1
+  %to_place = getelementptr i64, ptr %places, i64 %i
+  %place = load i64, ptr %to_place
+  %to_turn = getelementptr i64, ptr %turn, i64 %i
+  %by = load i64, ptr %to_turn
+  %sum = add i64 %place, %by
+  store i64 %sum, ptr %to_place
+  %last = icmp eq i64 %after, %room
+  br i1 %last, label %moved, label %move
+moved:
+  br label %head
+stop:
+  ret i64 %result
+end:
+  ret i64 0
+}
+
 ; A whole program of kernels. The result is that of `look` if it is not 0, else that of `kernels`.
 define i64 @run(ptr %call) {
   %program = load ptr, ptr %call
@@ -183,6 +220,7 @@ PROTOTYPES: dict[str, Any] = {
     "look": ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER),
     "part": ctypes.CFUNCTYPE(None, _POINTER, _INT, _INT),
     "kernels": ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _POINTER),
+    "repeat": ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _POINTER, _POINTER, _INT, _INT),
     "run": ctypes.CFUNCTYPE(_INT, _POINTER),
 }
 # For work of a few microseconds: keeps the GIL, which may take milliseconds to come back.
@@ -197,7 +235,9 @@ class Driver:
             DATA=DATA, FLAGS=FLAGS, HEADER=HEADER, ALIGNMENT=ALIGNMENT, LESS=ALIGNMENT - 1
         )
         (library,) = code_cache.libraries([text], *PROTOTYPES)
-        self.look, self.part, self.kernels, self.run = (library.function(*each) for each in PROTOTYPES.items())
+        self.look, self.part, self.kernels, self.repeat, self.run = (
+            library.function(*each) for each in PROTOTYPES.items()
+        )
         self.run_quickly = library.function("run", QUICK)
 
 

@@ -121,9 +121,9 @@ def _prepare(kernel: Kernel, known: Known, guards: Guards) -> bool:
     if kernel.loops is not None:
         known |= {node: guards.array(node.shape, node.dtype.numpy) for node in kernel.made}
         return True
-    (node,) = kernel.nodes
-    operands = [_viewed(operand, known) for operand in node.inputs]
-    known[node] = np.array(value_of(node, operands), order="C")
+    operands = [_viewed(operand, known) for operand in kernel.nodes[0].inputs]
+    for node in kernel.nodes:
+        known[node] = np.array(value_of(node, operands), order="C")
     return False
 
 

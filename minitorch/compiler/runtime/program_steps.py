@@ -10,10 +10,12 @@ import ctypes
 from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from ...graph import Graph
+from ...graph.values import bodies, shared
 from ...interpreters import run_silently
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
@@ -35,6 +37,23 @@ _NO_ARENA = np.empty(ALIGNMENT, np.uint8)
 
 def _cost(kernel: Kernel) -> float:
     return float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
+
+
+class Program(Protocol):
+    """A compiled graph, such as the body of a loop."""
+
+    graph: Graph
+    call_memory: CallMemory
+    program: NativeProgram
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run it."""
+
+    def repetition(self, node: Node) -> Callable[[Sequence[Array]], list[Array]] | None:
+        """Return how a scan repeats it without Python, or None."""
+
+
+Compile = Callable[[Graph], Program]
 
 
 class CallMemory:
@@ -64,8 +83,8 @@ class CallMemory:
         self.count = 1 + self.arrays
         self.constants: dict[Node, Array] = {}
         for kernel in ledger.kernels:
-            if kernel.loops is None:
-                self._where[kernel.nodes[0]] = (self.count, 0)
+            for node in kernel.nodes if kernel.loops is None else ():
+                self._where[node] = (self.count, 0)
                 self.count += 1
 
     def where(self, node: Node) -> tuple[int, int]:
@@ -122,9 +141,7 @@ class KernelRun:
         records: where the driver finds each of them.
     """
 
-    def __init__(
-        self, kernels: Sequence[Kernel], records: Sequence[int], call_memory: CallMemory | None = None
-    ) -> None:
+    def __init__(self, kernels: Sequence[Kernel], records: Sequence[int]) -> None:
         self.kernels, self.records = kernels, records
         self.is_quick = sum(map(_cost, self.kernels)) <= QUICK
 
@@ -134,13 +151,17 @@ class KernelRun:
         if trouble:
             raise out_of_range(self.kernels[trouble - 1])
 
+    def repeat(self, places: Any, turns: Array, trips: int) -> None:
+        """Call them again and again; after each time the places move by one of the two rows of `turns`, in turn."""
+        trouble = driver().repeat(self.records[0], len(self.kernels), places, address(turns), len(places), trips)
+        if trouble:
+            raise out_of_range(self.kernels[trouble - 1])
+
 
 class Shared:
     """A kernel of machine code that is worth sharing among threads."""
 
-    def __init__(
-        self, kernels: Sequence[Kernel], records: Sequence[int], call_memory: CallMemory | None = None
-    ) -> None:
+    def __init__(self, kernels: Sequence[Kernel], records: Sequence[int]) -> None:
         self.kernels, self.records = kernels, records
         self.extent, self.cost = kernels[0].units, _cost(kernels[0])
         from . import threads
@@ -156,26 +177,48 @@ class Shared:
 
 
 class Call:
-    """A node that NumPy runs; its operands may be views of stored values."""
+    """A node that NumPy runs, or a loop or branch of programs; its operands may be views of stored values."""
 
-    def __init__(self, kernels: Sequence[Kernel], records: Sequence[int], call_memory: CallMemory) -> None:
-        self.kernels = kernels
-        (self.node,) = kernels[0].nodes
-        self.operands = [Access(call_memory, operand, kernels[0].reads) for operand in self.node.inputs]
-        self.place, _ = call_memory.where(self.node)
+    def __init__(
+        self, kernels: Sequence[Kernel], call_memory: CallMemory, compile: Compile, kept: Container[Node]
+    ) -> None:
+        self.kernels, self.kept = kernels, kept
+        self.nodes = kernels[0].nodes
+        self.operands = [Access(call_memory, operand, kernels[0].reads) for operand in self.nodes[0].inputs]
+        self.places = [call_memory.where(node)[0] for node in self.nodes]
+        graphs = bodies(self.nodes[0])
+        self.bodies = {id(body): compile(body) for body in graphs.values()}
+        self._repetition = None
+        if self.nodes[0].primitive.name == "scan":
+            self._repetition = self.bodies[id(graphs["body"])].repetition(self.nodes[0])
 
     def run(self, memory: Memory, places: Any) -> None:
         """Evaluate the primitive."""
-        operands = [operand.of(memory) for operand in self.operands]
+        operands, node = [operand.of(memory) for operand in self.operands], self.nodes[0]
         try:
-            result = run_silently(lambda: self.node.primitive.evaluate(*operands, **self.node.params))
+            results = self._results(operands)
         except Exception as error:
-            error.add_note(f"in {self.node.primitive.name}: {self.node.spec}, recorded at {self.node.source}")
+            error.add_note(f"in {node.primitive.name}: {node.spec}, recorded at {node.source}")
             raise
-        if any(np.may_share_memory(result, operand) for operand in operands):
-            result = np.array(result)  # the operands may be overwritten while the result is needed
-        memory[self.place] = result = np.ascontiguousarray(result).reshape(self.node.shape)
-        places[self.place] = address(result)
+        for number, (node, place, result) in enumerate(zip(self.nodes, self.places, results, strict=True)):
+            others = [*operands, *results[:number]] if node in self.kept else operands
+            if any(np.may_share_memory(result, other) for other in others):
+                result = np.array(result)  # the operands may be overwritten while the result is needed
+            memory[place] = result = np.ascontiguousarray(result).reshape(node.shape)
+            places[place] = address(result)
+
+    def _results(self, operands: Sequence[Array]) -> list[Array]:
+        node = self.nodes[0]
+        if node.primitive.together is None:
+            return [run_silently(lambda: node.primitive.evaluate(*operands, **node.params))]
+        if self._repetition is not None:
+            found = self._repetition([np.asarray(operand, order="C") for operand in operands])
+        else:
+            found = node.primitive.together(*operands, run=self._run, **shared(node.params))
+        return [found[each.params["result"]] for each in self.nodes]
+
+    def _run(self, body: Graph, arrays: Sequence[Array]) -> list[Array]:
+        return self.bodies[id(body)](arrays)
 
 
 def out_of_range(kernel: Kernel) -> IndexError:
@@ -197,7 +240,7 @@ class NativeProgram:
         steps: each with the places of the values that it uses last.
     """
 
-    def __init__(self, ledger: Ledger, call_memory: CallMemory, kept: Container[Node]) -> None:
+    def __init__(self, ledger: Ledger, call_memory: CallMemory, kept: Container[Node], compile: Compile) -> None:
         kernels = [kernel for kernel in ledger.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
         alike: dict[tuple[Any, ...], Kernel] = {}  # of those with the same code, the first is written out
@@ -231,7 +274,8 @@ class NativeProgram:
             numbers = list(group)
             for run in [numbers] if kind is KernelRun else [[number] for number in numbers]:
                 records = [self.address + 8 * starts[number] for number in run]
-                step = kind([kernels[number] for number in run], records, call_memory)
+                given = [kernels[number] for number in run]
+                step = kind(given, records) if kind is not None else Call(given, call_memory, compile, kept)
                 self.steps.append((step, [place for place, number in last.items() if number in run]))
 
     @cached_property
@@ -248,9 +292,10 @@ class NativeProgram:
         return found
 
 
-def _kind(kernel: Kernel) -> type[Step]:
+def _kind(kernel: Kernel) -> type[KernelRun | Shared] | None:
+    """Return the kind of step that runs a kernel's machine code; None if it has none."""
     if kernel.loops is None:
-        return Call
+        return None
     return Shared if _cost(kernel) >= 2 * GRAIN and kernel.units > 1 else KernelRun
 
 

@@ -72,7 +72,9 @@ class LazyStaging(Staging, Drawable):
         return Graph(inputs, outputs, graph.nodes, name="pending", verify=False)
 
     def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
-        """Return the value of a tensor, after running the pending operations."""
+        """Return the value of a tensor, after running the pending operations; in the body of a loop there is none."""
+        if self.regions:
+            return super().concrete(tensor, what, code, fix)
         if isinstance(tensor._value, Node):
             self.node_of(tensor)  # refuses values of other recordings
             self.flush(what)

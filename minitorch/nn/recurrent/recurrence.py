@@ -4,11 +4,7 @@
                                                                                               │
     state ──product with the hidden state──► [N, gates * hidden] ──step(x_t, .)──► state ◄────┘     T times
 
-There is no loop in a graph: a recorded program has the T steps one after another. Each step is a product and the
-pointwise kernel of its gates, or one kernel of both where they are small; all steps run the same machine code. A step
-of an LSTM is 54 nodes, and 13 ms of processor time when the graph is compiled: 6.5 s for 500 steps of batch 8 and 64
-features, and 27 s where the parameters are trained, with the graph of the gradient (measured on a busy Xeon). Sequences
-of several lengths are several graphs.
+In a recording the loop is a node, `mt.scan`, whose body is compiled once; a few steps are written one after another.
 
 Gates lie side by side along the last axis, in PyTorch's order: input, forget, cell, output of an LSTM (Hochreiter and
 Schmidhuber, 1997, with the forget gate of Gers and others, 2000), reset, update, new of a GRU (Cho and others,
@@ -17,18 +13,21 @@ arXiv:1406.1078, with the reset after the product).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...autograd import Context, Function
+from ...control import control_flow
+from ...control.bodies import recording
 from ...errors import ShapeError
 from ...functional.movement.arranging import stack
-from ...functional.movement.parts import chunk, unbind
+from ...functional.movement.parts import chunk
 from ...functional.movement.selection import relu
 from ...functional.options import require_tensor
 from ...functional.pointwise.elementwise import sigmoid, tanh
 from ...tensor import Tensor
+
+MANY = 4  # steps that are a loop in a recording; below, they are written one after another
 
 State = tuple[Tensor, ...]  # the hidden state, and the cell state of an LSTM: [batch, hidden] each
 Step = Callable[[Tensor, Tensor, State], State]
@@ -108,23 +107,6 @@ def checked_state(title: str, hx: Any, shapes: Mapping[str, tuple[int, ...]], wh
     return given
 
 
-class TakenApart(Function):
-    """`unbind` along the first axis, with `stack` as its gradient.
-
-    The gradient of a slice is as large as all slices together, so that T of them would take T * T reads and writes.
-    """
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor) -> tuple[Tensor, ...]:
-        """Take [T, ...] apart into T tensors."""
-        return unbind(x, 0)
-
-    @staticmethod
-    def backward(ctx: Context, *cotangents: Tensor) -> Tensor:
-        """Stack T tensors into [T, ...]."""
-        return stack(cotangents)
-
-
 def scan(
     kind: Kind,
     x: Tensor,
@@ -132,7 +114,8 @@ def scan(
     hidden: Callable[[Tensor], Tensor],
     project: Callable[[Tensor], Tensor] | None = None,
     reverse: bool = False,
-) -> tuple[Sequence[Tensor], State]:
+    loops: bool = True,
+) -> tuple[Tensor, State]:
     """Run the recurrence over all times.
 
     Args:
@@ -142,6 +125,7 @@ def scan(
         hidden: the product of a hidden state, [N, gates * hidden].
         project: optional projection of the hidden state after each step.
         reverse: whether the last time comes first.
+        loops: whether a recording may have a loop: not if the step depends on the time in Python.
 
     Returns:
         The hidden state after each step, in the order of x, and the last state.
@@ -149,13 +133,20 @@ def scan(
     Example:
         >>> import minitorch as mt
         >>> hs, (h,) = scan(KINDS["RNN_RELU"], mt.ones(3, 1, 2), (mt.zeros(1, 2),), lambda h: h)
-        >>> [each.tolist() for each in hs]
+        >>> hs.tolist()
         [[[1.0, 1.0]], [[2.0, 2.0]], [[3.0, 3.0]]]
     """
-    times: Sequence[Tensor] = TakenApart.apply(x)
-    found = []
-    for each in reversed(times) if reverse else times:
-        state = kind.step(each, hidden(state[0]), state)
+
+    def step(state: State, given: Tensor) -> tuple[State, Tensor]:
+        state = kind.step(given, hidden(state[0]), state)
         state = state if project is None else (project(state[0]), *state[1:])
-        found.append(state[0])
-    return found[::-1] if reverse else found, state
+        return state, state[0]
+
+    if loops and x.shape[0] >= MANY and recording() is not None:
+        last, hs = control_flow.scan(step, state, x, reverse=reverse)
+        return hs, last
+    found, times = [], control_flow.TakenApart.apply(x)
+    for each in reversed(times) if reverse else times:
+        state, h = step(state, each)
+        found.append(h)
+    return stack(found[::-1] if reverse else found), state

@@ -36,6 +36,8 @@ class Recurrent(Module):
         input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size: as of `LSTM`.
     """
 
+    loops = True  # whether a recording has a loop over time
+
     mode: str
     input_size: int
     hidden_size: int
@@ -120,8 +122,8 @@ class Recurrent(Module):
             return self.product(h, f"hr{suffix}")
 
         given = self.product(x, f"ih{suffix}")
-        hs, end = scan(KINDS[self.mode], given, state, hidden, project if self.proj_size else None, reverse)
-        return stack(hs), end
+        projected = project if self.proj_size else None
+        return scan(KINDS[self.mode], given, state, hidden, projected, reverse, self.loops)
 
     def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
         """Return the weights and biases of a layer in one direction for operators; none if it is no operator."""

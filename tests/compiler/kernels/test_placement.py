@@ -380,7 +380,7 @@ def test_many_small_kernels_are_one_step() -> None:
         return x
 
     compiled = llvm.compile(graph_of(function, mt.rand(8, 8)))
-    assert len(compiled.ledger.kernels) >= 5 and len(compiled._program.steps) == 1
+    assert len(compiled.ledger.kernels) >= 5 and len(compiled.program.steps) == 1
     x = mt.rand(8, 8)
     np.testing.assert_allclose(compiled([x.numpy()])[0], function(x).numpy(), rtol=1e-5)
 

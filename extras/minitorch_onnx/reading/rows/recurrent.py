@@ -84,8 +84,9 @@ def _recurrence(
             step, product = partial(_early_reset, hh, b_hh), lambda hidden: hidden
         times = iter(range(x.shape[0])[:: -1 if backwards else 1])
         kind = replace(kind, step=step if lengths is None else partial(_within, step, lengths, times))
-        rows, end = scan(kind, _product(read, ih, b_ih, x), state, product, reverse=backwards)
-        outputs.append(mt.stack(rows))
+        given = _product(read, ih, b_ih, x)
+        rows, end = scan(kind, given, state, product, reverse=backwards, loops=lengths is None)
+        outputs.append(rows)
         ends.append(end)
     y, last = mt.stack(outputs, 1), [mt.stack(each) for each in zip(*ends, strict=True)]
     if lengths is not None:  # behind the end of a sequence are zeros
