@@ -377,10 +377,9 @@ class TapeEntry:
         return f"<gradient of {self.primitive.name}>"
 
 
-def needs_gradient_below(tensor: Any) -> bool:
-    """Return whether a tensor within `func.vmap` requires a gradient of a program below."""
-    value = getattr(tensor, "_value", None)
-    return isinstance(value, Batched) and (value.tensor._requires_grad or needs_gradient_below(value.tensor))
+def needs_gradient(tensor: Tensor) -> bool:
+    """Return whether a tensor requires a gradient, of this program or, within `func.vmap`, of one below."""
+    return tensor._requires_grad or (isinstance(tensor._value, Batched) and needs_gradient(tensor._value.tensor))
 
 
 def up_to_date(tensor: Tensor) -> Tensor:

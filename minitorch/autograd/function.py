@@ -11,7 +11,7 @@ from ..dtypes import DType
 from ..interpreters import current, is_grad_enabled, set_grad_enabled
 from ..ir import Spec
 from ..primitives import cast, constant
-from ..tensor import Batched, Tensor, needs_gradient_below
+from ..tensor import Batched, Tensor, needs_gradient
 from .gradients import detach
 from .tape import copied, overwritten, record_many
 
@@ -149,7 +149,7 @@ class Function:
         recording = is_grad_enabled()
         needs = tuple(recording and isinstance(arg, Tensor) and arg.requires_grad for arg in args)
         layer = _layer_of(args) if recording else None
-        if layer is not None and (any(needs) or any(map(needs_gradient_below, args))):
+        if layer is not None and any(map(needs_gradient, layer.below_of(args))):
             context = Context(tuple(isinstance(arg, Tensor) for arg in args), cls.__name__)
             result = layer.custom(cls, context, args)
         else:

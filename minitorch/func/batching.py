@@ -14,7 +14,7 @@ examples are computed one after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,6 +65,18 @@ class Batching(Layer):
         """Return the values of all examples, if the tensor is one of this layer's."""
         value = tensor._value
         return value.tensor if isinstance(value, Batched) and value.layer is self else None
+
+    def below_of(self, values: Iterable[Any]) -> list[Tensor]:
+        """Return the tensors among some values as those of the interpreter below."""
+        tensors = [each for each in values if isinstance(each, Tensor)]
+        return [tensor if (held := self.examples(tensor)) is None else held for tensor in tensors]
+
+    def of_all(self, tensor: Tensor, count: int | None = None) -> Tensor:
+        """Return the value of each example, for so many of them (by default all), also where they share it."""
+        held = self.examples(tensor)
+        held = _shared(tensor) if held is None else held
+        count = self.count if count is None else count
+        return held if held.shape[0] == count else expand(held, shape=(count, *tensor.shape))
 
     def wrapped(self, examples: Tensor) -> Tensor:
         """Return the tensor that a program on top of this layer sees."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.function import Function, Output
-from ..primitives import expand, reduce_sum, reshape
+from ..errors import AutogradError
+from ..primitives import reduce_sum, reshape
 from ..tensor import Tensor
 
 
@@ -19,20 +20,21 @@ def called_below(layer: Any, function: Any, context: Any, args: tuple[Any, ...])
     count = next((each.shape[0] for each in held if each is not None and each.shape[0] != 1), 1)
     is_tuple = False
 
-    def of_all(tensor: Tensor) -> Tensor:
-        found = layer.examples(tensor)
-        found = reshape(tensor, shape=(1, *tensor.shape)) if found is None else found
-        return found if found.shape[0] == count else expand(found, shape=(count, *tensor.shape))
-
     class Whole(Function):
         @staticmethod
         def forward(ctx: Any, *_: Any) -> tuple[Tensor, ...]:
             nonlocal is_tuple
             with layer.entered():
                 result = function._run(context, args, True)
+            if context._dirty:
+                raise AutogradError(
+                    "MT401",
+                    f"{function.__name__} writes to its argument within vmap, and a gradient is asked for around it",
+                    fix="return a new tensor from forward",
+                )
             is_tuple = isinstance(result, tuple)
             outputs = result if is_tuple else (result,)
-            found = tuple(map(of_all, outputs))
+            found = tuple([layer.of_all(each, count) for each in outputs])
             constant = {id(each) for each in context._constant}
             ctx.mark_non_differentiable(*[y for y, each in zip(found, outputs, strict=True) if id(each) in constant])
             ctx.set_materialize_grads(context._fills)
@@ -47,7 +49,9 @@ def called_below(layer: Any, function: Any, context: Any, args: tuple[Any, ...])
             with layer.entered():
                 found = function.backward(context, *[g if g is None else layer.wrapped(g) for g in cotangents])
             found = found if isinstance(found, tuple) else (found,)
-            return tuple([g if g is None else _for(each, of_all(g)) for each, g in zip(held, found, strict=True)])
+            return tuple(
+                [g if g is None else _for(each, layer.of_all(g, count)) for each, g in zip(held, found, strict=True)]
+            )
 
     Whole.__name__ = function.__name__
     with layer.below_it():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..primitives import concatenate, expand, permute
+from ..primitives import concatenate, permute
 from ..tensor import Tensor
 from ..tree import Structure, flatten, unflatten
 from .batching import Batching, part
@@ -152,6 +152,4 @@ def _result(layer: Batching, result: Any, dim: int | None, what: str) -> Any:
         return result if held is None else part(held, 0, 0)
     if not -result.ndim - 1 <= dim <= result.ndim:
         raise ValueError(f"{what}: out_dims has {dim}, and the result of one example is {result.spec}")
-    if held is None or held.shape[0] != layer.count:
-        held = expand(result if held is None else held, shape=(layer.count, *result.shape))
-    return _moved(held, 0, dim % (result.ndim + 1))
+    return _moved(layer.of_all(result), 0, dim % (result.ndim + 1))

@@ -17,7 +17,7 @@ from ..autograd.gradients import grad as gradients_of
 from ..errors import AutogradError
 from ..interpreters import is_grad_enabled
 from ..primitives import constant, reshape
-from ..tensor import Batched, Tensor, needs_gradient_below, with_value
+from ..tensor import Batched, Tensor, needs_gradient, with_value
 from ..tree import Structure, flatten, unflatten
 from .batching import own_value
 from .mapping import named_like
@@ -44,9 +44,7 @@ def _inside() -> Iterator[None]:
 
 def _is_followed(leaves: Sequence[Any]) -> bool:
     """Return whether derivatives by some tensors may be asked for outside of the transform that begins."""
-    return _depth.value > 0 or (
-        is_grad_enabled() and any(leaf._requires_grad or needs_gradient_below(leaf) for leaf in leaves)
-    )
+    return _depth.value > 0 or (is_grad_enabled() and any(map(needs_gradient, leaves)))
 
 
 def check_float(tensor: Any, what: str) -> None:

@@ -242,6 +242,26 @@ def test_hand_written_gradients_are_used_around_vmap(mode: Any) -> None:
     np.testing.assert_allclose(mode(rows[0])(x).numpy(), rows[1](x).numpy(), rtol=1e-4)
 
 
+def test_a_hand_written_write_is_refused_around_vmap() -> None:
+    class Doubled(mt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: mt.Tensor) -> mt.Tensor:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, g: mt.Tensor) -> mt.Tensor:
+            return g * 2
+
+    def loss(x: mt.Tensor) -> mt.Tensor:
+        return Doubled.apply(x * 1).sum()
+
+    x = numbers(4, 3)
+    close(vmap(grad(loss))(x), np.full((4, 3), 2))
+    with pytest.raises(AutogradError, match="MT401: Doubled"):
+        grad(lambda x: vmap(loss)(x).sum())(x)
+
+
 @pytest.fixture
 def reversing() -> Any:
     """A primitive of a family without a rule."""
