@@ -68,6 +68,12 @@ def recording() -> Staging | None:
     return interpreter if isinstance(interpreter, Staging) and interpreter.has_loops else None
 
 
+def is_mapped() -> bool:
+    """Return whether a layer of `func.vmap` is on top of a recording."""
+    interpreter = current()
+    return interpreter.recording is not None and interpreter.mapped is not None
+
+
 def applied(primitive: Primitive, operands: Sequence[Tensor], params: dict[str, Any], results: int) -> list[Tensor]:
     """Return the first results of a loop or branch; eagerly they are computed together."""
     if current_staging() is not None:  # below the tape, which notes all results together
@@ -169,8 +175,8 @@ class Body:
                 raise writes_to_argument(self.what, tensor)
         roots = [place for place, each in enumerate(outputs) if each._requires_grad and is_grad_enabled()]
         inside = {id(node) for node in (*staging.nodes[begin:], *self.inputs)}
-        boundary = _boundary([outputs[place] for place in roots], first)
-        self.outside = {tape.key_of(each): each for each in boundary if id(each._value) not in inside}
+        older = boundary([outputs[place] for place in roots], first)
+        self.outside = {tape.key_of(each): each for each in older if id(each._value) not in inside}
         if not roots or not (wanted or self.outside):
             return
         cotangents = {place: self.stand_in(outputs[place].spec) for place in roots}
@@ -211,7 +217,7 @@ class Body:
         self.region.nodes = [node for node in self.region.nodes if node in moving]
 
 
-def _boundary(outputs: Iterable[Tensor], first: int) -> list[Tensor]:
+def boundary(outputs: Iterable[Tensor], first: int) -> list[Tensor]:
     """Return the tensors that require a gradient and are older than an entry of the tape, or leaves."""
     found, seen, pending = [], set(), list(outputs)
     while pending:

@@ -24,9 +24,11 @@ from ..graph.control_flow import cond as COND
 from ..graph.control_flow import scan as SCAN
 from ..graph.control_flow import while_loop as WHILE
 from ..graph.regions import Write, free_nodes, refused
-from ..interpreters import Staging, interpreting, is_grad_enabled
+from ..interpreters import Staging, current, interpreting, is_grad_enabled
 from ..ir import Node, Spec
-from ..tensor import Tensor
+from ..primitives import where
+from ..tensor import Batched, Tensor
+from . import mapped
 from .bodies import (
     Body,
     Kept,
@@ -35,6 +37,7 @@ from .bodies import (
     applied,
     cotangent_at,
     gradients_of,
+    is_mapped,
     not_again,
     program_of,
     recording,
@@ -235,11 +238,23 @@ def while_loop(cond_fun: Python, body_fun: Python, init_val: Any) -> Any:
     staging = recording()
     if staging is not None:
         return _recorded_while(staging, test, body, first)
-    value = first.of(first.tensors)
-    while test(value):
-        value = body(value)
-        value = value.of(value.tensors)
-    return value
+    if is_mapped():
+        return first.of(
+            mapped.recorded_while(
+                while_loop,
+                lambda values: test(first.of(values)),
+                lambda values: body(first.of(values)).tensors,
+                first.tensors,
+                current().mapped,
+                _no_gradient,
+            )
+        )
+    value, going = first.tensors, test(first.of(first.tensors))
+    while mapped.is_any(going):
+        found = body(first.of(value)).tensors
+        value = mapped.chosen(going, found, value)
+        going = mapped.still(going, test(first.of(value)))
+    return first.of(value)
 
 
 def _recorded_while(staging: Staging, test: Python, body: Python, first: Values) -> Any:
@@ -308,6 +323,11 @@ def cond(pred: Any, true_fun: Python, false_fun: Python, *operands: Any) -> Any:
     test = as_tensor(pred)
     if test.numel() != 1:
         raise refused(f"cond: the condition is {test.spec}", "one branch is taken for all", "use mt.where, or x.any()")
+    if is_mapped() or isinstance(test._value, Batched):
+        one, other = (Values(function(*operands), "cond: a branch") for function in (true_fun, false_fun))
+        one.require(other, "cond: one branch returns")
+        test = test.reshape(()).to(bool_)
+        return one.of([where(test, *pair) for pair in zip(one.tensors, other.tensors, strict=True)])
     staging = recording()
     if staging is None or not isinstance(test._value, Node):
         return (true_fun if test else false_fun)(*operands)

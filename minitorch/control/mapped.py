@@ -1,0 +1,72 @@
+"""Loops and branches within `func.vmap`, where examples may differ in what they do.
+
+A branch computes both sides, and selects for each example. A loop runs while any example goes on; the others keep their
+values. In a recording it is a loop of the interpreter below, over the values of all examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..autograd.tape import record_many
+from ..interpreters import is_grad_enabled
+from ..primitives import bitwise_and, where
+from ..tensor import Batched, Tensor, next_serial
+from .bodies import boundary
+
+
+def is_any(test: Tensor) -> bool:
+    """Return whether a test holds, or does for any example."""
+    value = test._value
+    if not isinstance(value, Batched):
+        return bool(test)
+    with value.layer.below_it():
+        return is_any(value.tensor.any())
+
+
+def chosen(test: Tensor, new: list[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
+    """Return new values, or old ones for the examples for which a test does not hold."""
+    if not isinstance(test._value, Batched):
+        return new
+    return [where(test, one, other) for one, other in zip(new, old, strict=True)]
+
+
+def still(before: Tensor, now: Tensor) -> Tensor:
+    """Return whether a test holds for what it has held for before."""
+    return bitwise_and(before, now) if isinstance(before._value, Batched) else now
+
+
+def recorded_while(
+    loop: Callable[..., Any],
+    test: Callable[..., Tensor],
+    body: Callable[..., list[Tensor]],
+    first: Sequence[Tensor],
+    layer: Any,
+    no_gradient: Any,
+) -> list[Tensor]:
+    """Return the last values of a loop, which the interpreter below a layer records as one of all examples.
+
+    Args:
+        loop: `while_loop`.
+        test, body: from a list of values to whether to go on, and to the next values.
+        first: the first values.
+        no_gradient: called where a gradient is asked for.
+    """
+    sources = [tensor for tensor in first if tensor._requires_grad]
+
+    def next_values(state: list[Tensor]) -> list[Tensor]:
+        going, *old = map(layer.wrapped, state)
+        with layer.entered():
+            begin, new = next_serial(), body(old)
+            sources.extend(boundary(new, begin))
+            new = chosen(going, new, old)
+            return [layer.of_all(each) for each in (still(going, test(new)), *new)]
+
+    start = [test(first), *first]
+    with layer.below_it():
+        found = loop(lambda state: state[0].any(), next_values, [layer.of_all(each) for each in start])
+    shown = [layer.wrapped(each) for each in found[1:]]
+    if sources and is_grad_enabled():
+        record_many("while_loop", tuple(sources), shown, no_gradient)
+    return shown
