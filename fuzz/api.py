@@ -63,7 +63,7 @@ class Function:
         return self.base in RANDOM
 
 
-RANDOM = {"dropout", "dropout1d", "dropout2d", *public_names(random), *generator.__all__}
+RANDOM = {"dropout", "dropout1d", "dropout2d", "gumbel_softmax", *public_names(random), *generator.__all__}
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:

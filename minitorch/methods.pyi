@@ -358,6 +358,8 @@ class TensorMethods(Drawable):
         """Return exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
     def expm1_(self) -> Tensor:
         """Return exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
+    def exponential_(self, lambd: builtins.float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Write random numbers of an exponential distribution with the rate `lambd` into the tensor, of a float type."""
     def fill_(self, value: Any) -> Tensor:
         """Write one number (or the value of a 0-dimensional tensor) into every element."""
     def fix(self) -> Tensor:

@@ -195,6 +195,53 @@ def _loss(scope: Scope) -> Call:
     return (x, like(scope, x, shape_of(scope, x))), reduced(scope)
 
 
+@recipe("soft_margin_loss", "multilabel_soft_margin_loss", "hinge_embedding_loss", "poisson_nll_loss")
+def _signed_loss(scope: Scope) -> Call:
+    x = scope.with_dims(1, 4, "float")
+    return (x, scope.input(shape_of(scope, x), dtype_of(scope, x), "unit")), reduced(scope)
+
+
+@recipe("margin_ranking_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss")
+def _loss_of_three(scope: Scope) -> Call:
+    x = scope.with_dims(1, 3, "float")
+    others = [like(scope, x, shape_of(scope, x)) for _ in range(2)]
+    return (x, *others), reduced(scope)
+
+
+@recipe("gaussian_nll_loss")
+def _gaussian_nll(scope: Scope) -> Call:
+    x = scope.with_dims(1, 3, "float")
+    shape, dtype = shape_of(scope, x), dtype_of(scope, x)
+    return (x, like(scope, x, shape), scope.input(shape, dtype, "unit")), reduced(scope)
+
+
+@recipe("cosine_embedding_loss")
+def _cosine_embedding(scope: Scope) -> Call:
+    x = scope.with_dims(2, 2, "float")
+    shape = shape_of(scope, x)
+    return (x, like(scope, x, shape), scope.indices(shape[:1], 2)), reduced(scope)
+
+
+@recipe("pairwise_distance")
+def _pairwise(scope: Scope) -> Call:
+    x = scope.with_dims(1, 3, "float")
+    return (x, like(scope, x, shape_of(scope, x))), maybe(scope, p=(1.0, 2.0, 3.0), keepdim=(True, False))
+
+
+@recipe("multi_margin_loss")
+def _multi_margin(scope: Scope) -> Call:
+    x = scope.with_dims(2, 2, "float")
+    shape = shape_of(scope, x)
+    return (x, scope.indices(shape[:1], shape[1])), reduced(scope)
+
+
+@recipe("multilabel_margin_loss")
+def _multilabel_margin(scope: Scope) -> Call:
+    x = scope.with_dims(2, 2, "float")
+    shape = shape_of(scope, x)
+    return (x, scope.indices(shape, shape[1])), reduced(scope)
+
+
 @recipe("binary_cross_entropy", "binary_cross_entropy_with_logits")
 def _binary(scope: Scope) -> Call:
     shape, dtype = scope.shape, scope.any_dtype("float")

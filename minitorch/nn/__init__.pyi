@@ -8,6 +8,7 @@ from .containers import ModuleDict as ModuleDict
 from .containers import ModuleList as ModuleList
 from .containers import ParameterList as ParameterList
 from .containers import Sequential as Sequential
+from .functions import CELU as CELU
 from .functions import ELU as ELU
 from .functions import GELU as GELU
 from .functions import GLU as GLU
@@ -22,15 +23,19 @@ from .functions import CircularPad1d as CircularPad1d
 from .functions import CircularPad2d as CircularPad2d
 from .functions import ConstantPad1d as ConstantPad1d
 from .functions import ConstantPad2d as ConstantPad2d
+from .functions import CosineEmbeddingLoss as CosineEmbeddingLoss
 from .functions import CosineSimilarity as CosineSimilarity
 from .functions import CrossEntropyLoss as CrossEntropyLoss
 from .functions import Dropout as Dropout
 from .functions import Dropout1d as Dropout1d
 from .functions import Dropout2d as Dropout2d
 from .functions import Flatten as Flatten
+from .functions import GaussianNLLLoss as GaussianNLLLoss
+from .functions import Hardshrink as Hardshrink
 from .functions import Hardsigmoid as Hardsigmoid
 from .functions import Hardswish as Hardswish
 from .functions import Hardtanh as Hardtanh
+from .functions import HingeEmbeddingLoss as HingeEmbeddingLoss
 from .functions import HuberLoss as HuberLoss
 from .functions import Identity as Identity
 from .functions import KLDivLoss as KLDivLoss
@@ -39,27 +44,41 @@ from .functions import LeakyReLU as LeakyReLU
 from .functions import LocalResponseNorm as LocalResponseNorm
 from .functions import LogSigmoid as LogSigmoid
 from .functions import LogSoftmax as LogSoftmax
+from .functions import MarginRankingLoss as MarginRankingLoss
 from .functions import MaxPool1d as MaxPool1d
 from .functions import MaxPool2d as MaxPool2d
 from .functions import Mish as Mish
 from .functions import MSELoss as MSELoss
+from .functions import MultiLabelMarginLoss as MultiLabelMarginLoss
+from .functions import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from .functions import MultiMarginLoss as MultiMarginLoss
 from .functions import NLLLoss as NLLLoss
+from .functions import PairwiseDistance as PairwiseDistance
 from .functions import PixelShuffle as PixelShuffle
 from .functions import PixelUnshuffle as PixelUnshuffle
+from .functions import PoissonNLLLoss as PoissonNLLLoss
 from .functions import ReflectionPad1d as ReflectionPad1d
 from .functions import ReflectionPad2d as ReflectionPad2d
 from .functions import ReLU as ReLU
 from .functions import ReLU6 as ReLU6
 from .functions import ReplicationPad1d as ReplicationPad1d
 from .functions import ReplicationPad2d as ReplicationPad2d
+from .functions import RReLU as RReLU
 from .functions import Sigmoid as Sigmoid
 from .functions import SiLU as SiLU
 from .functions import SmoothL1Loss as SmoothL1Loss
+from .functions import SoftMarginLoss as SoftMarginLoss
 from .functions import Softmax as Softmax
+from .functions import Softmax2d as Softmax2d
 from .functions import Softmin as Softmin
 from .functions import Softplus as Softplus
+from .functions import Softshrink as Softshrink
 from .functions import Softsign as Softsign
 from .functions import Tanh as Tanh
+from .functions import Tanhshrink as Tanhshrink
+from .functions import Threshold as Threshold
+from .functions import TripletMarginLoss as TripletMarginLoss
+from .functions import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .functions import Unflatten as Unflatten
 from .functions import Upsample as Upsample
 from .functions import ZeroPad1d as ZeroPad1d
@@ -101,6 +120,7 @@ from .transformer import TransformerEncoder as TransformerEncoder
 from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
     "GLU",
@@ -124,6 +144,7 @@ __all__ = [
     "Conv2d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
@@ -132,10 +153,13 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GRUCell",
+    "GaussianNLLLoss",
     "GroupNorm",
+    "Hardshrink",
     "Hardsigmoid",
     "Hardswish",
     "Hardtanh",
+    "HingeEmbeddingLoss",
     "HuberLoss",
     "Identity",
     "InstanceNorm1d",
@@ -157,21 +181,28 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
+    "MarginRankingLoss",
     "MaxPool1d",
     "MaxPool2d",
     "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
     "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
+    "PoissonNLLLoss",
     "RMSNorm",
     "RNNCell",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "ReflectionPad1d",
@@ -182,16 +213,23 @@ __all__ = [
     "SiLU",
     "Sigmoid",
     "SmoothL1Loss",
+    "SoftMarginLoss",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
+    "Softshrink",
     "Softsign",
     "Tanh",
+    "Tanhshrink",
+    "Threshold",
     "Transformer",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
+    "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Upsample",
     "ZeroPad1d",

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from ..errors import ShapeError
 from ..functional.arguments import ALLOWED, renamed
 from ..functional.movement.shaping import flatten, unflatten
 from ..functional.options import Ints, as_int, ints, probability, require_tensor
@@ -185,6 +186,7 @@ Hardsigmoid = module_of("Hardsigmoid", F.hardsigmoid, "tensor([0.3333, 0.8333])"
 Hardswish = module_of("Hardswish", F.hardswish, "tensor([-0.3333,  1.6667])")
 LeakyReLU = module_of("LeakyReLU", F.leaky_relu, "tensor([-0.5000,  2.0000])", "0.5")
 ELU = module_of("ELU", F.elu, "tensor([-0.6321,  2.0000])")
+CELU = module_of("CELU", F.celu, "tensor([-0.6321,  2.0000])")
 SELU = module_of("SELU", F.selu, "tensor([-1.1113,  2.1014])")
 GELU = module_of("GELU", F.gelu, "tensor([-0.1587,  1.9545])")
 SiLU = module_of("SiLU", F.silu, "tensor([-0.2689,  1.7616])")
@@ -195,9 +197,24 @@ Tanh = module_of("Tanh", F.tanh, "tensor([-0.7616,  0.9640])")
 Softplus = module_of("Softplus", F.softplus, "tensor([0.3133, 2.1269])")
 Softsign = module_of("Softsign", F.softsign, "tensor([-0.5000,  0.6667])")
 LogSigmoid = module_of("LogSigmoid", F.logsigmoid, "tensor([-1.3133, -0.1269])")
+Tanhshrink = module_of("Tanhshrink", F.tanhshrink, "tensor([-0.2384,  1.0360])")
+Hardshrink = module_of("Hardshrink", F.hardshrink, "tensor([-1.,  2.])")
+Softshrink = module_of("Softshrink", F.softshrink, "tensor([-0.5000,  1.5000])")
+Threshold = module_of("Threshold", F.threshold, "tensor([0., 2.])", "1.0, 0.0")
+RReLU = module_of("RReLU", F.rrelu, "tensor([-0.5000,  2.0000])", "0.25, 0.75", ".eval()(mt.tensor([-1.0, 2.0]))")
 Softmax = module_of("Softmax", F.softmax, "tensor([0.0474, 0.9526])", "dim=0")
 Softmin = module_of("Softmin", F.softmin, "tensor([0.9526, 0.0474])", "dim=0")
 LogSoftmax = module_of("LogSoftmax", F.log_softmax, "tensor([-3.0486, -0.0486])", "dim=0")
+
+
+def _softmax2d(input: Tensor) -> Tensor:
+    """Apply `softmax` to the channels of [batch, channels, height, width], or [channels, height, width]."""
+    if input.ndim not in (3, 4):
+        raise ShapeError("MT201", f"Softmax2d: {input.spec} is not [batch, channels, height, width]")
+    return F.softmax(input, -3)  # type: ignore[no-any-return]
+
+
+Softmax2d = module_of("Softmax2d", _softmax2d, "tensor(0.5000)", "", "(mt.zeros(1, 2, 3, 3)).max()")
 
 
 def _dropout(name: str, function: Callable[..., Any], result: str, inputs: str) -> type[FunctionModule]:
@@ -270,9 +287,9 @@ _TWO = "mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0])"
 
 
 def _loss(
-    name: str, function: Callable[..., Any], result: str, inputs: str = _TWO, options: str = ""
+    name: str, function: Callable[..., Any], result: str, inputs: str = _TWO, options: str = "", tensors: int = 2
 ) -> type[FunctionModule]:
-    return module_of(name, function, f"tensor({result})", options, f"({inputs})", tensors=2)
+    return module_of(name, function, f"tensor({result})", options, f"({inputs})", tensors=tensors)
 
 
 CosineSimilarity = _loss("CosineSimilarity", F.cosine_similarity, "0.9762", options="dim=0")
@@ -287,3 +304,22 @@ _EQUAL = "mt.tensor([0.5, 0.5]).log(), mt.tensor([0.5, 0.5])"
 KLDivLoss = _loss("KLDivLoss", F.kl_div, "0.", _EQUAL, 'reduction="sum"')
 NLLLoss = _loss("NLLLoss", F.nll_loss, "1.", "mt.tensor([[-0.5, -1.0]]), mt.tensor([1])")
 CrossEntropyLoss = _loss("CrossEntropyLoss", F.cross_entropy, "0.6931", "mt.tensor([[0.0, 0.0]]), mt.tensor([1])")
+_SIGNS = "mt.tensor([1.0, 2.0]), mt.tensor([1.0, -1.0])"
+HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", F.hinge_embedding_loss, "0.5000", _SIGNS)
+SoftMarginLoss = _loss("SoftMarginLoss", F.soft_margin_loss, "1.2201", _SIGNS)
+_LABELS = "mt.tensor([[0.0, 2.0]]), mt.tensor([[1.0, 0.0]])"
+MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", F.multilabel_soft_margin_loss, "1.4100", _LABELS)
+_SCORES = "mt.tensor([[0.0, 2.0]]), mt.tensor("
+MultiMarginLoss = _loss("MultiMarginLoss", F.multi_margin_loss, "1.5000", _SCORES + "[0])")
+MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", F.multilabel_margin_loss, "1.5000", _SCORES + "[[0, -1]])")
+PoissonNLLLoss = _loss("PoissonNLLLoss", F.poisson_nll_loss, "0.5537")
+PairwiseDistance = _loss("PairwiseDistance", F.pairwise_distance, "2.0000")
+_THREE = "mt.ones(1, 2), mt.zeros(1, 2), mt.ones(1, 2)"
+GaussianNLLLoss = _loss("GaussianNLLLoss", F.gaussian_nll_loss, "0.5000", _THREE, tensors=3)
+TripletMarginLoss = _loss("TripletMarginLoss", F.triplet_margin_loss, "2.4142", _THREE, tensors=3)
+TripletMarginWithDistanceLoss = _loss(
+    "TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss, "2.4142", _THREE, tensors=3
+)
+MarginRankingLoss = _loss("MarginRankingLoss", F.margin_ranking_loss, "0.", _THREE, tensors=3)
+_VECTORS = "mt.ones(1, 2), mt.ones(1, 2), mt.ones(1)"
+CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", F.cosine_embedding_loss, "0.", _VECTORS, tensors=3)

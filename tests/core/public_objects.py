@@ -405,10 +405,24 @@ _ROWS = (2, 4, 6)
 # What has no parameters and takes one tensor of any shape.
 _POINTWISE = ("ELU", "GELU", "SELU", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "LeakyReLU", "LogSigmoid",
               "Mish", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softplus", "Softsign", "Tanh", "Dropout",
-              "Flatten", "GLU", "PReLU")  # fmt: skip
+              "Flatten", "GLU", "PReLU", "CELU", "Hardshrink", "RReLU", "Softshrink", "Tanhshrink")  # fmt: skip
 _ALONG = ("LogSoftmax", "Softmax", "Softmin")
-_PAIRS = ("BCELoss", "BCEWithLogitsLoss", "CosineSimilarity", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss",
-          "SmoothL1Loss")  # fmt: skip
+_PAIRS = (
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CosineSimilarity",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "MSELoss",
+    "SmoothL1Loss",
+    "HingeEmbeddingLoss",
+    "MultiLabelSoftMarginLoss",
+    "PairwiseDistance",
+    "PoissonNLLLoss",
+    "SoftMarginLoss",
+)
+_TRIPLES = ("GaussianNLLLoss", "MarginRankingLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss")  # fmt: skip
 
 
 def _modules() -> dict[str, Row]:
@@ -416,6 +430,7 @@ def _modules() -> dict[str, Row]:
     rows = {name: _module(getattr(nn, name), _ones(*X)) for name in _POINTWISE}
     rows |= {name: _module(partial(getattr(nn, name), dim=-1), _ones(*X)) for name in _ALONG}
     rows |= {name: _module(getattr(nn, name), half, half) for name in _PAIRS}
+    rows |= {name: _module(getattr(nn, name), half, half, half) for name in _TRIPLES}
     for name, args, shape in (
         ("AdaptiveAvgPool1d", (2,), _ROWS), ("AdaptiveAvgPool2d", (2,), _IMAGE), ("AvgPool1d", (2,), _ROWS),
         ("AvgPool2d", (2,), _IMAGE), ("MaxPool1d", (2,), _ROWS), ("MaxPool2d", (2,), _IMAGE),
@@ -433,6 +448,7 @@ def _modules() -> dict[str, Row]:
         ("RNNCell", (4, 3), X), ("Unflatten", (1, (2, 2)), X), ("LazyLinear", (3,), X),
         *((f"LazyConv{kind}{dims}d", (2, 3), shape) for kind in ("", "Transpose")
           for dims, shape in ((1, _ROWS), (2, _IMAGE))),
+        ("Threshold", (0.5, 1.0), X), ("Softmax2d", (), _IMAGE),
         ("LazyBatchNorm1d", (), X), ("LazyBatchNorm2d", (), _IMAGE),
     ):  # fmt: skip
         rows[name] = _module(partial(getattr(nn, name), *args), _ones(*shape))
@@ -451,6 +467,9 @@ def _modules() -> dict[str, Row]:
             lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0), 2), _ones(2, 1, 4), _ones(2, 1, 4)
         ),
         "CrossEntropyLoss": _module(lambda: nn.CrossEntropyLoss(weight=mt.ones(4)), _ones(*X), classes),
+        "MultiMarginLoss": _module(nn.MultiMarginLoss, _ones(*X), classes),
+        "MultiLabelMarginLoss": _module(nn.MultiLabelMarginLoss, _ones(*X), mt.zeros(X, dtype=mt.int64)),
+        "CosineEmbeddingLoss": _module(nn.CosineEmbeddingLoss, half, half, mt.ones(2)),
         "NLLLoss": _module(nn.NLLLoss, _ones(*X), classes),
         "Embedding": _module(lambda: nn.Embedding(5, 3), classes),
         "Module": _module(nn.Module),

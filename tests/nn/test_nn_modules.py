@@ -399,10 +399,11 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("Softmax", "Softmin", "LogSoftmax"), (1,)),
     **dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d"), (1,)),
     **dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "LocalResponseNorm", "Upsample"), (2,)),
+    "Threshold": (0.5, 1.0),
     **dict.fromkeys(("ConstantPad1d", "ConstantPad2d"), (1, 2.0)),
 }
 SHAPES = {"1d": (2, 2, 4), "2d": (2, 2, 4, 4)}
-SHAPES |= dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "LocalResponseNorm", "Upsample"), (2, 4, 4, 4))
+SHAPES |= dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "LocalResponseNorm", "Upsample", "Softmax2d"), (2, 4, 4, 4))
 OF_FUNCTIONS = [
     each
     for each in (getattr(nn, name) for name in nn.__all__)
@@ -416,8 +417,12 @@ def test_a_module_of_a_function_is_compiled_alone_and_takes_its_tensors_by_name(
     module = kind(*OPTIONS.get(name, (2,) if "Pool" in name else (1,) if "Pad" in name else ())).eval()
     shape = SHAPES.get(name, SHAPES.get(name[-2:], (2, 2)))
     tensors = [mt.rand(shape) * 0.5 + 0.25 for _ in module.inputs.parameters]
-    if name in ("CrossEntropyLoss", "NLLLoss"):
+    if name in ("CrossEntropyLoss", "NLLLoss", "MultiMarginLoss"):
         tensors[1] = mt.tensor([0, 1])
+    if name == "MultiLabelMarginLoss":
+        tensors[1] = mt.tensor([[0, -1], [1, -1]])
+    if name == "CosineEmbeddingLoss":
+        tensors[2] = mt.tensor([1, -1])
     wanted = module(*tensors)
     named = dict(zip(module.inputs.parameters, tensors, strict=True))
     for found in (module(**named), mt.jit(module)(*tensors), mt.jit(module)(**named)):

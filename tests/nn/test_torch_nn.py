@@ -69,6 +69,12 @@ ACTIVATIONS = [
     ("softplus", {"beta": 3.0, "threshold": 5.0}),
     ("softsign", {}),
     ("logsigmoid", {}),
+    ("celu", {"alpha": 0.7}),
+    ("threshold", {"threshold": 0.5, "value": -1.5}),
+    ("hardshrink", {"lambd": 1.0}),
+    ("softshrink", {"lambd": 1.0}),
+    ("tanhshrink", {}),
+    ("rrelu", {"lower": 0.25, "upper": 0.5}),
     ("softmax", {"dim": -1}),
     ("softmax", {"dim": 0}),
     ("softmin", {"dim": 1}),
@@ -328,6 +334,44 @@ def test_losses_of_numbers(reduction):
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_losses_of_margins_and_likelihoods(reduction):
+    x, y, z = numbers(3, 4), numbers(3, 4, seed=1), numbers(3, 4, seed=2)
+    signs, some = np.sign(z).astype(int), np.array([1.0, -1.0, 1.0])
+    labels, several = np.array([0, 3, 2]), np.array([[3, 0, -1, 1], [2, 1, 3, 0], [-1, 1, 2, 3]])
+    counts = np.array([[0.0, 1, 2, 5], [7, 0.5, 3, 1], [2, 2, 0, 1]])
+    for name, args, options in [
+        ("soft_margin_loss", (x * 30, signs), {}),
+        ("hinge_embedding_loss", (x, signs), {"margin": 0.7}),
+        ("multilabel_soft_margin_loss", (x, (z > 0) * 1.0), {}),
+        ("multilabel_margin_loss", (x, several), {}),
+        ("multilabel_margin_loss", (x[0], several[0]), {}),
+        ("multi_margin_loss", (x, labels), {}),
+        ("multi_margin_loss", (x[0], np.array(1)), {"p": 2, "margin": 0.5}),
+        ("poisson_nll_loss", (x, counts), {"full": True}),
+        ("poisson_nll_loss", (np.exp(x), counts), {"log_input": False}),
+        ("gaussian_nll_loss", (x, y, np.exp(z)), {"full": True}),
+        ("gaussian_nll_loss", (x, y, np.exp(z)[:, 0]), {"eps": 0.7}),
+        ("gaussian_nll_loss", (x, y, np.exp(z)[:, :1]), {}),
+        ("gaussian_nll_loss", (x, y, 0.5), {}),
+        ("margin_ranking_loss", (x, y, signs), {"margin": 0.3}),
+        ("cosine_embedding_loss", (x, y, some), {"margin": -0.2}),
+        ("cosine_embedding_loss", (x[0], y[0], np.array(1.0)), {}),
+        ("triplet_margin_loss", (x, y, z), {}),
+        ("triplet_margin_loss", (x, y, z), {"p": 1, "swap": True, "margin": 2.0}),
+        ("triplet_margin_with_distance_loss", (x, y, z), {"swap": True}),
+    ]:
+        check(getattr(F, name), getattr(TF, name), *args, reduction=reduction, **options)
+    check(F.pairwise_distance, TF.pairwise_distance, x, y, p=3, keepdim=True)
+    weight = np.exp(y[0])
+    for name, target in (("multi_margin_loss", labels), ("multilabel_soft_margin_loss", (z > 0) * 1.0)):
+        check(
+            lambda x, t, name=name: getattr(F, name)(x, t, weight=mt.tensor(weight), reduction=reduction),
+            lambda x, t, name=name: getattr(TF, name)(x, t, weight=torch.tensor(weight), reduction=reduction),
+            *(x, target),
+        )
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.filterwarnings("ignore:reduction")
 def test_losses_of_probabilities(reduction):
     random = np.random.default_rng(0)
@@ -431,6 +475,9 @@ MODULES = [
         for name in ["ReLU", "ReLU6", "ELU", "SELU", "GELU", "SiLU", "Mish", "Sigmoid", "Tanh", "Softplus"]
     ],
     *[(name, (), {}, (2, 3)) for name in ["Softsign", "LogSigmoid", "Hardtanh", "LeakyReLU"]],
+    *[(name, (), {}, (2, 3)) for name in ["CELU", "Hardshrink", "Softshrink", "Tanhshrink"]],
+    ("Threshold", (0.5, 2.0), {}, (2, 3)),
+    ("Softmax2d", (), {}, (2, 3, 4, 5)),
     *[(name, (), {"dim": 1}, (2, 3)) for name in ["Softmax", "Softmin", "LogSoftmax"]],
 ]
 
@@ -447,7 +494,13 @@ def test_modules(name, args, options, shape):
     assert [str(t.dtype).split(".")[1] for t in mine.state_dict().values()] == [
         str(t.dtype).split(".")[1] for t in yours.state_dict().values()
     ]
-    if name not in ("MaxPool2d", "Unflatten", "AvgPool2d"):  # those have an option less, or show shapes otherwise
+    if name not in (
+        "MaxPool2d",
+        "Unflatten",
+        "AvgPool2d",
+        "Hardshrink",
+        "Softshrink",
+    ):  # those have an option less, or show shapes otherwise
         assert repr(mine) == repr(yours)
     same_state(mine, yours)
     x = np.random.default_rng(0).normal(size=shape).astype("float32")

@@ -37,7 +37,7 @@ random = np.random.default_rng(3)
 
 DRAWS = {"rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "bernoulli",
          "multinomial"}  # fmt: skip
-DRAWS |= {"F.dropout", "F.dropout1d", "F.dropout2d"}
+DRAWS |= {"F.dropout", "F.dropout1d", "F.dropout2d", "F.gumbel_softmax"}
 
 
 def real(*shape, dtype=np.float32):

@@ -353,8 +353,10 @@ for _name in [
     "softplus",
     "softsign",
     "tanh",
+    *["celu", "hardshrink", "softshrink", "tanhshrink", "rrelu"],
 ]:
     add(f"F.{_name}", real(2, 3) * 2)
+add("F.threshold", real(2, 3) * 2, call=lambda x: F.threshold(x, 0.5, -2))
 add("F.glu", real(2, 4))
 add("F.prelu", real(2, 3), real(3))
 add("F.gelu", real(4), call=lambda x: F.gelu(x, approximate="tanh"))
@@ -396,11 +398,24 @@ add("F.one_hot", whole(4), call=lambda i: F.one_hot(i, 3))
 add("F.pad", real(2, 3), call=lambda x: F.pad(x, (1, 0, 0, 2)))
 for _mode in ("reflect", "replicate", "circular"):
     add("F.pad", real(2, 3, 4), call=lambda x, mode=_mode: F.pad(x, (1, 0, 2, 2), mode=mode))
+add("F.gumbel_softmax", real(3, 4), call=lambda x: F.gumbel_softmax(x).sum(-1), smooth=False)
 add("F.dropout", real(3, 4), call=lambda x: F.dropout(x, 0.4))
 add("F.dropout1d", real(3, 4, 2), call=lambda x: F.dropout1d(x, 0.4))
 add("F.dropout2d", real(3, 4, 1, 2), call=lambda x: F.dropout2d(x, 0.4))
 for _name in ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"]:
     add(f"F.{_name}", real(2, 3), real(2, 3) * 2)
+add("F.soft_margin_loss", real(2, 3), real(2, 3))
+add("F.multilabel_soft_margin_loss", real(2, 3), real(2, 3))
+add("F.poisson_nll_loss", real(2, 3), positive(2, 3), call=lambda x, y: F.poisson_nll_loss(x, y, full=True))
+add("F.gaussian_nll_loss", real(2, 3), real(2, 3), positive(2, 3))
+add("F.pairwise_distance", real(2, 3), real(2, 3) * 2)
+add("F.hinge_embedding_loss", real(2, 3), 1 - 2 * whole(2, 3, high=2))
+add("F.cosine_embedding_loss", real(2, 3), real(2, 3) * 2, np.array([1, -1]))
+add("F.margin_ranking_loss", real(2, 3), real(2, 3) * 2, 1 - 2 * whole(2, 3, high=2))
+add("F.multi_margin_loss", real(3, 4), whole(3))
+add("F.multilabel_margin_loss", real(2, 4), np.array([[3, 0, -1, 1], [2, 1, 3, -1]]))
+for _name in ["triplet_margin_loss", "triplet_margin_with_distance_loss"]:
+    add(f"F.{_name}", real(2, 3), real(2, 3) * 2, real(2, 3))
 add("F.cross_entropy", real(3, 4), whole(3))
 add("F.cross_entropy", real(3, 4), unit(3, 4), call=lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1))
 add("F.nll_loss", real(3, 4), whole(3))

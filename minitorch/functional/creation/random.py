@@ -321,3 +321,20 @@ def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = No
         tensor([1., 1., 1.])
     """
     return assign(self, bernoulli(self, p, generator=generator), "bernoulli_")
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Write random numbers of an exponential distribution with the rate `lambd` into the tensor, of a float type.
+
+    Raises:
+        ValueError: if `lambd` is not positive.
+
+    Example:
+        >>> import minitorch as mt
+        >>> (mt.empty(100).exponential_(10.0) >= 0).all()
+        tensor(True)
+    """
+    if not is_traced(lambd) and not real("exponential_: lambd", lambd) > 0:
+        raise ValueError(f"exponential_: lambd is above 0, not {lambd}")
+    drawn = uniform(self.shape, _float_type("exponential_", self.dtype), generator)
+    return assign(self, (-drawn).log1p() / -lambd, "exponential_")

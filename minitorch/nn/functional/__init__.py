@@ -12,14 +12,19 @@ from ...packages import names_from
 
 _NAMES = {
     "activations": (
-        "elu gelu glu hardsigmoid hardswish hardtanh leaky_relu log_sigmoid logsigmoid mish prelu relu6 selu silu "
-        "softmin softplus softsign"
+        "celu elu gelu glu gumbel_softmax hardshrink hardsigmoid hardswish hardtanh leaky_relu log_sigmoid logsigmoid "
+        "mish prelu relu6 rrelu selu silu softmin softplus softshrink softsign tanhshrink threshold"
     ),
     "attention": "scaled_dot_product_attention",
     "classification": "cross_entropy nll_loss",
     "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d linear",
     "lookup": "embedding one_hot",
     "losses": "binary_cross_entropy binary_cross_entropy_with_logits huber_loss kl_div l1_loss mse_loss smooth_l1_loss",
+    "margins": (
+        "cosine_embedding_loss gaussian_nll_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss "
+        "multilabel_margin_loss multilabel_soft_margin_loss pairwise_distance poisson_nll_loss soft_margin_loss "
+        "triplet_margin_loss triplet_margin_with_distance_loss"
+    ),
     "normalization": (
         "batch_norm cosine_similarity dropout dropout1d dropout2d group_norm instance_norm layer_norm "
         "local_response_norm normalize rms_norm"
@@ -38,7 +43,10 @@ _HOMES |= {
 }
 
 # Functions with PyTorch's option `inplace`.
-_INPLACE = "dropout dropout1d dropout2d elu hardsigmoid hardswish hardtanh leaky_relu mish relu relu6 selu silu"
+_INPLACE = (
+    "celu dropout dropout1d dropout2d elu hardsigmoid hardswish hardtanh leaky_relu mish relu relu6 rrelu selu silu "
+    "threshold"
+)
 
 
 def _made(name: str, function: Callable[..., Any]) -> Any:

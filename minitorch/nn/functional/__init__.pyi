@@ -8,9 +8,12 @@ from minitorch.functional.pointwise.elementwise import tanh as tanh
 from minitorch.functional.reducing.reductions import log_softmax as log_softmax
 from minitorch.functional.reducing.reductions import softmax as softmax
 
+from .activations import celu as celu
 from .activations import elu as elu
 from .activations import gelu as gelu
 from .activations import glu as glu
+from .activations import gumbel_softmax as gumbel_softmax
+from .activations import hardshrink as hardshrink
 from .activations import hardsigmoid as hardsigmoid
 from .activations import hardswish as hardswish
 from .activations import hardtanh as hardtanh
@@ -20,11 +23,15 @@ from .activations import logsigmoid as logsigmoid
 from .activations import mish as mish
 from .activations import prelu as prelu
 from .activations import relu6 as relu6
+from .activations import rrelu as rrelu
 from .activations import selu as selu
 from .activations import silu as silu
 from .activations import softmin as softmin
 from .activations import softplus as softplus
+from .activations import softshrink as softshrink
 from .activations import softsign as softsign
+from .activations import tanhshrink as tanhshrink
+from .activations import threshold as threshold
 from .attention import scaled_dot_product_attention as scaled_dot_product_attention
 from .classification import cross_entropy as cross_entropy
 from .classification import nll_loss as nll_loss
@@ -43,6 +50,18 @@ from .losses import kl_div as kl_div
 from .losses import l1_loss as l1_loss
 from .losses import mse_loss as mse_loss
 from .losses import smooth_l1_loss as smooth_l1_loss
+from .margins import cosine_embedding_loss as cosine_embedding_loss
+from .margins import gaussian_nll_loss as gaussian_nll_loss
+from .margins import hinge_embedding_loss as hinge_embedding_loss
+from .margins import margin_ranking_loss as margin_ranking_loss
+from .margins import multi_margin_loss as multi_margin_loss
+from .margins import multilabel_margin_loss as multilabel_margin_loss
+from .margins import multilabel_soft_margin_loss as multilabel_soft_margin_loss
+from .margins import pairwise_distance as pairwise_distance
+from .margins import poisson_nll_loss as poisson_nll_loss
+from .margins import soft_margin_loss as soft_margin_loss
+from .margins import triplet_margin_loss as triplet_margin_loss
+from .margins import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from .normalization import batch_norm as batch_norm
 from .normalization import cosine_similarity as cosine_similarity
 from .normalization import dropout as dropout
@@ -72,11 +91,13 @@ __all__ = [
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "celu",
     "conv1d",
     "conv2d",
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
     "dropout",
@@ -84,12 +105,16 @@ __all__ = [
     "dropout2d",
     "elu",
     "embedding",
+    "gaussian_nll_loss",
     "gelu",
     "glu",
     "group_norm",
+    "gumbel_softmax",
+    "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
     "interpolate",
@@ -102,28 +127,41 @@ __all__ = [
     "log_sigmoid",
     "log_softmax",
     "logsigmoid",
+    "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "mish",
     "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
     "rms_norm",
+    "rrelu",
     "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax",
     "softmin",
     "softplus",
+    "softshrink",
     "softsign",
     "tanh",
+    "tanhshrink",
+    "threshold",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 
 from ... import primitives as P
-from ...dtypes import DType
+from ...dtypes import DType, int64
 from ...errors import DTypeError, ShapeError
+from ...functional.creation.random import rand_like
 from ...functional.movement.parts import chunk
 from ...functional.operands import fitting, widened
 from ...functional.options import equals, is_traced, real, require_float, require_number, wrap_dim
-from ...functional.pointwise.elementwise import sigmoid
+from ...functional.pointwise.elementwise import sigmoid, tanh
 from ...functional.pointwise.formulas import with_derivative
 from ...functional.reducing.reductions import softmax
 from ...primitives.elementwise import scalar
@@ -99,6 +100,67 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return P.where(P.less(scalar(0, input), input), input, input * negative_slope)
 
 
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """Return x where it is above a threshold, a value elsewhere.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.threshold(mt.tensor([-1.0, 0.5, 2.0]), 1.0, 0.0)
+        tensor([0., 0., 2.])
+    """
+    require_number(input, "threshold")
+    bound, other = (scalar(fitting("threshold", each, input.dtype), input) for each in (threshold, value))
+    return P.where(P.less_equal(input, bound), other, input)
+
+
+@widened
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return 0 where x is from ``-lambd`` to `lambd`, x elsewhere.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.hardshrink(mt.tensor([-1.0, 0.5, 2.0]))
+        tensor([-1.,  0.,  2.])
+    """
+    require_float(input, "hardshrink")
+    return P.where(P.less_equal(P.absolute(input), scalar(lambd, input)), scalar(0, input), input)
+
+
+@widened
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return x moved towards 0 by `lambd`, and 0 where it is nearer.
+
+    Raises:
+        ValueError: if `lambd` is negative.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.softshrink(mt.tensor([-1.0, 0.5, 2.0]))
+        tensor([-0.5000,  0.0000,  1.5000])
+    """
+    if not is_traced(lambd) and real("softshrink: lambd", lambd) < 0:
+        raise ValueError(f"softshrink: lambd is 0 or more, not {lambd}")
+    require_float(input, "softshrink")
+    bound = scalar(lambd, input)
+    near = P.less_equal(P.absolute(input), bound)
+    return P.where(near, scalar(0, input), P.where(P.less(bound, input), input - lambd, input + lambd))
+
+
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """Return `leaky_relu` with random slopes from `lower` to `upper`, or with their mean (Xu et al., arXiv:1505.00853).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.rrelu(mt.tensor([-8.0, 2.0]), 0.25, 0.75)
+        tensor([-4.,  2.])
+    """
+    require_float(input, "rrelu")
+    if not (is_traced(lower) or is_traced(upper)) and not real("rrelu: lower", lower) <= real("rrelu: upper", upper):
+        raise ValueError(f"rrelu: lower={lower} is above upper={upper}")
+    slopes = rand_like(input) * (upper - lower) + lower if training else (lower + upper) / 2
+    return leaky_relu(input, slopes)  # type: ignore[arg-type]
+
+
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x where it is positive, a trained slope times x elsewhere (He et al., arXiv:1502.01852).
 
@@ -166,6 +228,26 @@ def _elu(x: Tensor, alpha: float, scale: float = 1.0) -> Tensor:
     zero = scalar(0, x)
     positive = P.less(zero, x)
     return P.where(positive, x if scale == 1 else x * scale, P.expm1(P.where(positive, zero, x)) * (alpha * scale))
+
+
+@widened
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Return `elu` with a slope of 1 at 0 for every alpha: ``alpha * (e**(x / alpha) - 1)`` (Barron, arXiv:1704.07483).
+
+    Raises:
+        ValueError: if alpha is 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.celu(mt.tensor([-1.0, 2.0]), 0.5)
+        tensor([-0.4323,  2.0000])
+    """
+    require_float(input, "celu")
+    if not is_traced(alpha) and real("celu: alpha", alpha) == 0:
+        raise ValueError("celu: alpha cannot be 0")
+    zero = scalar(0, input)
+    positive = P.less(zero, input)
+    return P.where(positive, input, P.expm1(P.where(positive, zero, input) / alpha) * alpha)
 
 
 @widened
@@ -290,6 +372,17 @@ def softsign(input: Tensor) -> Tensor:
     return input / (P.absolute(input) + 1)
 
 
+def tanhshrink(input: Tensor) -> Tensor:
+    """Return ``x - tanh(x)``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.tanhshrink(mt.tensor([-1.0, 3.0]))
+        tensor([-0.2384,  2.0049])
+    """
+    return input - tanh(input)
+
+
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """Return `softmax` of -x.
 
@@ -299,3 +392,28 @@ def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
         tensor([1.0000e+00, 3.7835e-44])
     """
     return softmax(-input, dim, dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Return a random point near a corner of the simplex, drawn by `logits` (Jang et al., arXiv:1611.01144).
+
+    Args:
+        logits: unnormalised log-probabilities.
+        tau: the temperature: the lower, the nearer to a corner.
+        hard: whether the result is the corner itself, a one-hot vector, with the gradient of the point.
+        eps: without effect, as in PyTorch.
+        dim: the dimension of the classes.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.gumbel_softmax(mt.tensor([0.0, 0.0, 100.0]), hard=True)
+        tensor([0., 0., 1.])
+    """
+    require_float(logits, "gumbel_softmax")
+    noise = -(-rand_like(logits)).log1p().neg().log()
+    soft = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    places = P.iota(size=logits.shape[dim], dtype=int64)
+    corner = P.cast(soft.detach().movedim(dim, -1).argmax(-1, keepdim=True).eq(places), dtype=soft.dtype)
+    return corner.movedim(-1, dim) - soft.detach() + soft

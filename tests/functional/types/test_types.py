@@ -22,6 +22,12 @@ WIDER = {
     *("F.binary_cross_entropy", "F.binary_cross_entropy_with_logits", "F.one_hot"),  # of integers
     *("isclose", "meshgrid", "cross", "F.batch_norm", "F.layer_norm", "F.group_norm", "F.huber_loss", "F.l1_loss"),
     *("F.interpolate", "F.conv_transpose1d", "F.conv_transpose2d", "F.prelu", "F.pad", "F.local_response_norm"),
+    *(
+        "F.gaussian_nll_loss",
+        "F.hinge_embedding_loss",
+        "F.multi_margin_loss",
+        "F.multilabel_margin_loss",
+    ),  # of integers
     *("cdist", "isin", "F.scaled_dot_product_attention", "F.instance_norm"),  # of two types
 }
 # Functions whose result has another type: that of both arguments, where PyTorch takes that of one.
