@@ -81,7 +81,7 @@ def adaptive(dims: int) -> Recipe:
 
 for _dims in (1, 2):
     RECIPES |= {f"max_pool{_dims}d": pooling(_dims, False), f"avg_pool{_dims}d": pooling(_dims, True)}
-    RECIPES[f"adaptive_avg_pool{_dims}d"] = adaptive(_dims)
+    RECIPES |= dict.fromkeys((f"adaptive_avg_pool{_dims}d", f"adaptive_max_pool{_dims}d"), adaptive(_dims))
 
 
 @recipe("linear")
@@ -176,6 +176,47 @@ def _prelu(scope: Scope) -> Call:
 def _embedding(scope: Scope) -> Call:
     table = scope.with_dims(2, 2, "float")
     return (scope.indices(scope.any_shape(scope.below(3)), shape_of(scope, table)[0]), table), {}
+
+
+@recipe("embedding_bag")
+def _embedding_bag(scope: Scope) -> Call:
+    table = scope.with_dims(2, 2, "float")
+    index = scope.indices((scope.pick(1, 2, 3), scope.pick(1, 2, 4)), shape_of(scope, table)[0])
+    return (index, table), maybe(scope, mode=("mean", "sum", "max"))
+
+
+@recipe("bilinear")
+def _bilinear(scope: Scope) -> Call:
+    x = scope.with_dims(1, 3, "float")
+    shape, features, out = shape_of(scope, x), scope.length(), scope.pick(1, 2, 3)
+    return (x, like(scope, x, (*shape[:-1], features)), like(scope, x, (out, shape[-1], features))), {}
+
+
+@recipe("fold")
+def _fold(scope: Scope) -> Call:
+    height, width, size = scope.pick(2, 3, 5), scope.pick(2, 4), scope.pick(1, 2)
+    places = (height - size + 1) * (width - size + 1)
+    return (
+        scope.tensor((scope.pick(1, 2), 2 * size * size, places), scope.any_dtype("float")),
+        (height, width),
+        size,
+    ), {}
+
+
+@recipe("affine_grid")
+def _affine_grid(scope: Scope) -> Call:
+    n = scope.pick(1, 2)
+    theta = scope.tensor((n, 2, 3), scope.pick("float32", "float64"))
+    return (theta, (n, 1, scope.pick(2, 3), scope.pick(2, 4))), maybe(scope, align_corners=(True, False))
+
+
+@recipe("grid_sample")
+def _grid_sample(scope: Scope) -> Call:
+    n, dtype = scope.pick(1, 2), scope.pick("float32", "float64")
+    x = scope.tensor((n, scope.pick(1, 3), scope.pick(1, 2, 5), scope.pick(1, 4)), dtype)
+    grid = scope.tensor((n, scope.pick(1, 3), scope.pick(1, 2), 2), dtype)
+    padding = ("zeros", "border", "reflection")
+    return (x, grid), {"align_corners": scope.chance(0.5)} | maybe(scope, padding_mode=padding)
 
 
 @recipe("one_hot")

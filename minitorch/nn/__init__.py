@@ -10,20 +10,21 @@ from ..packages import names_from
 _NAMES = {
     "containers": "ModuleDict ModuleList ParameterList Sequential",
     "functions": (
-        "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d BCELoss BCEWithLogitsLoss CELU CircularPad1d "
-        "CircularPad2d ConstantPad1d ConstantPad2d CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss Dropout "
-        "Dropout1d Dropout2d ELU Flatten GELU GLU GaussianNLLLoss Hardshrink Hardsigmoid Hardswish Hardtanh "
-        "HingeEmbeddingLoss HuberLoss Identity KLDivLoss L1Loss LeakyReLU LocalResponseNorm LogSigmoid LogSoftmax "
-        "MSELoss MarginRankingLoss MaxPool1d MaxPool2d Mish MultiLabelMarginLoss MultiLabelSoftMarginLoss "
-        "MultiMarginLoss NLLLoss PairwiseDistance PixelShuffle PixelUnshuffle PoissonNLLLoss RReLU ReLU ReLU6 "
-        "ReflectionPad1d ReflectionPad2d ReplicationPad1d ReplicationPad2d SELU SiLU Sigmoid SmoothL1Loss "
-        "SoftMarginLoss Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold "
-        "TripletMarginLoss TripletMarginWithDistanceLoss Unflatten Upsample ZeroPad1d ZeroPad2d"
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d AvgPool1d AvgPool2d BCELoss "
+        "BCEWithLogitsLoss CELU CircularPad1d CircularPad2d ConstantPad1d ConstantPad2d CosineEmbeddingLoss "
+        "CosineSimilarity CrossEntropyLoss Dropout Dropout1d Dropout2d ELU Flatten Fold GELU GLU GaussianNLLLoss "
+        "Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss HuberLoss Identity KLDivLoss L1Loss "
+        "LeakyReLU LocalResponseNorm LogSigmoid LogSoftmax MSELoss MarginRankingLoss MaxPool1d MaxPool2d Mish "
+        "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PairwiseDistance PixelShuffle "
+        "PixelUnshuffle PoissonNLLLoss RReLU ReLU ReLU6 ReflectionPad1d ReflectionPad2d ReplicationPad1d "
+        "ReplicationPad2d SELU SiLU Sigmoid SmoothL1Loss SoftMarginLoss Softmax Softmax2d Softmin Softplus "
+        "Softshrink Softsign Tanh Tanhshrink Threshold TripletMarginLoss TripletMarginWithDistanceLoss Unflatten "
+        "Unfold Upsample ZeroPad1d ZeroPad2d"
     ),
     "lazy": (
         "LazyBatchNorm1d LazyBatchNorm2d LazyConv1d LazyConv2d LazyConvTranspose1d LazyConvTranspose2d LazyLinear"
     ),
-    "layers": "Conv1d Conv2d ConvTranspose1d ConvTranspose2d Embedding Linear PReLU",
+    "layers": "Bilinear Conv1d Conv2d ConvTranspose1d ConvTranspose2d Embedding EmbeddingBag Linear PReLU",
     "module": "Module",
     "norms": "BatchNorm1d BatchNorm2d GroupNorm InstanceNorm1d InstanceNorm2d LayerNorm RMSNorm",
     "parameter": "Parameter",

@@ -15,6 +15,8 @@ from .functions import GLU as GLU
 from .functions import SELU as SELU
 from .functions import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from .functions import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from .functions import AdaptiveMaxPool1d as AdaptiveMaxPool1d
+from .functions import AdaptiveMaxPool2d as AdaptiveMaxPool2d
 from .functions import AvgPool1d as AvgPool1d
 from .functions import AvgPool2d as AvgPool2d
 from .functions import BCELoss as BCELoss
@@ -30,6 +32,7 @@ from .functions import Dropout as Dropout
 from .functions import Dropout1d as Dropout1d
 from .functions import Dropout2d as Dropout2d
 from .functions import Flatten as Flatten
+from .functions import Fold as Fold
 from .functions import GaussianNLLLoss as GaussianNLLLoss
 from .functions import Hardshrink as Hardshrink
 from .functions import Hardsigmoid as Hardsigmoid
@@ -80,14 +83,17 @@ from .functions import Threshold as Threshold
 from .functions import TripletMarginLoss as TripletMarginLoss
 from .functions import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .functions import Unflatten as Unflatten
+from .functions import Unfold as Unfold
 from .functions import Upsample as Upsample
 from .functions import ZeroPad1d as ZeroPad1d
 from .functions import ZeroPad2d as ZeroPad2d
+from .layers import Bilinear as Bilinear
 from .layers import Conv1d as Conv1d
 from .layers import Conv2d as Conv2d
 from .layers import ConvTranspose1d as ConvTranspose1d
 from .layers import ConvTranspose2d as ConvTranspose2d
 from .layers import Embedding as Embedding
+from .layers import EmbeddingBag as EmbeddingBag
 from .layers import Linear as Linear
 from .layers import PReLU as PReLU
 from .lazy import LazyBatchNorm1d as LazyBatchNorm1d
@@ -130,12 +136,15 @@ __all__ = [
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
     "AvgPool1d",
     "AvgPool2d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "Bilinear",
     "CircularPad1d",
     "CircularPad2d",
     "ConstantPad1d",
@@ -151,7 +160,9 @@ __all__ = [
     "Dropout1d",
     "Dropout2d",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
+    "Fold",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -231,6 +242,7 @@ __all__ = [
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unflatten",
+    "Unfold",
     "Upsample",
     "ZeroPad1d",
     "ZeroPad2d",

@@ -240,6 +240,12 @@ AdaptiveAvgPool1d = _pool("AdaptiveAvgPool1d", F.adaptive_avg_pool1d, 1, places=
 AdaptiveAvgPool2d = _pool("AdaptiveAvgPool2d", F.adaptive_avg_pool2d, 2, places=2)
 
 
+AdaptiveMaxPool1d = _pool("AdaptiveMaxPool1d", F.adaptive_max_pool1d, 1, places=2)
+AdaptiveMaxPool2d = _pool("AdaptiveMaxPool2d", F.adaptive_max_pool2d, 2, places=2)
+Unfold = module_of("Unfold", F.unfold, "(1, 12, 9)", "2, stride=2", "(mt.zeros(1, 3, 6, 6)).shape")
+Fold = module_of("Fold", F.fold, "(1, 3, 6, 6)", "6, 2, stride=2", "(mt.zeros(1, 12, 9)).shape")
+
+
 _IMAGE = "(mt.zeros(1, 4, 6, 6)).shape"
 Upsample = module_of("Upsample", F.interpolate, "(1, 4, 12, 12)", "scale_factor=2", _IMAGE, without=("antialias",))
 PixelShuffle = module_of("PixelShuffle", F.pixel_shuffle, "(1, 1, 12, 12)", "2", _IMAGE)

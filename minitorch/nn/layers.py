@@ -272,6 +272,85 @@ class Embedding(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}{longest}"
 
 
+class EmbeddingBag(Embedding):
+    """`minitorch.nn.functional.embedding_bag` with a trained table.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.EmbeddingBag(10, 4)(mt.tensor([1, 2, 3, 4]), mt.tensor([0, 3])).shape
+        (2, 4)
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        mode: str = "mean",
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        dtype: DType | None = None,
+        device: Any = None,
+    ) -> None:
+        self.mode, self.include_last_offset = mode, include_last_offset
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, dtype, device)
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        """Map [bags, length], or [indices] with the offsets of the bags, to [bags, embedding_dim]."""
+        options = self.max_norm, self.norm_type, self.mode, per_sample_weights
+        last = self.include_last_offset, self.padding_idx
+        return F.embedding_bag(input, self.weight, offsets, *options, *last)
+
+    def extra_repr(self) -> str:
+        """Return the options as text."""
+        return f"{super().extra_repr()}, mode={self.mode!r}"
+
+
+class Bilinear(Module):
+    """`minitorch.nn.functional.bilinear` with a trained weight and bias.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.Bilinear(3, 4, 2)(mt.ones(5, 3), mt.ones(5, 4)).shape
+        (5, 2)
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        dtype: DType | None = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__()
+        sizes = {"in1_features": in1_features, "in2_features": in2_features, "out_features": out_features}
+        for name, size in sizes.items():
+            setattr(self, name, whole(f"Bilinear: {name}", size))
+        if not in1_features:
+            raise ValueError("Bilinear: in1_features is at least 1, not 0")
+        self.weight = parameter(out_features, in1_features, in2_features, dtype=dtype, device=device)
+        self.bias = parameter(out_features, dtype=dtype, device=device) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values."""
+        bound = 1 / math.sqrt(self.weight.shape[1])
+        for each in self.parameters():
+            init.uniform_(each, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """Map [..., in1_features] and [..., in2_features] to [..., out_features]."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Return the options as text."""
+        out, first, second = self.weight.shape
+        return f"in1_features={first}, in2_features={second}, out_features={out}, bias={self.bias is not None}"
+
+
 class PReLU(Module):
     """`minitorch.nn.functional.prelu` with a trained slope, or one for each channel.
 

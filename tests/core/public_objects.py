@@ -448,7 +448,8 @@ def _modules() -> dict[str, Row]:
         ("RNNCell", (4, 3), X), ("Unflatten", (1, (2, 2)), X), ("LazyLinear", (3,), X),
         *((f"LazyConv{kind}{dims}d", (2, 3), shape) for kind in ("", "Transpose")
           for dims, shape in ((1, _ROWS), (2, _IMAGE))),
-        ("Threshold", (0.5, 1.0), X), ("Softmax2d", (), _IMAGE),
+        ("AdaptiveMaxPool1d", (2,), _ROWS), ("AdaptiveMaxPool2d", (2,), _IMAGE), ("Unfold", (2,), _IMAGE),
+        ("Fold", (3, 2), (1, 8, 4)), ("Threshold", (0.5, 1.0), X), ("Softmax2d", (), _IMAGE),
         ("LazyBatchNorm1d", (), X), ("LazyBatchNorm2d", (), _IMAGE),
     ):  # fmt: skip
         rows[name] = _module(partial(getattr(nn, name), *args), _ones(*shape))
@@ -472,6 +473,8 @@ def _modules() -> dict[str, Row]:
         "CosineEmbeddingLoss": _module(nn.CosineEmbeddingLoss, half, half, mt.ones(2)),
         "NLLLoss": _module(nn.NLLLoss, _ones(*X), classes),
         "Embedding": _module(lambda: nn.Embedding(5, 3), classes),
+        "EmbeddingBag": _module(lambda: nn.EmbeddingBag(5, 3), classes, classes[:1]),
+        "Bilinear": _module(lambda: nn.Bilinear(4, 4, 3), half, half),
         "Module": _module(nn.Module),
         "Module hooked": _module(_hooked, _ones(*X)),
         "Module jitted": _module(Jitting, _ones(*X)),

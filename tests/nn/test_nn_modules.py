@@ -397,13 +397,18 @@ def test_layers_without_elements_are_made_as_in_pytorch() -> None:
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "Unflatten": (1, (1, 2)),
     **dict.fromkeys(("Softmax", "Softmin", "LogSoftmax"), (1,)),
-    **dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d"), (1,)),
+    **dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d"), (1,)),
     **dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "LocalResponseNorm", "Upsample"), (2,)),
     "Threshold": (0.5, 1.0),
+    "Fold": (3, 2),
+    "Unfold": (2,),
     **dict.fromkeys(("ConstantPad1d", "ConstantPad2d"), (1, 2.0)),
 }
 SHAPES = {"1d": (2, 2, 4), "2d": (2, 2, 4, 4)}
-SHAPES |= dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "LocalResponseNorm", "Upsample", "Softmax2d"), (2, 4, 4, 4))
+SHAPES |= dict.fromkeys(
+    ("PixelShuffle", "PixelUnshuffle", "LocalResponseNorm", "Upsample", "Softmax2d", "Unfold"), (2, 4, 4, 4)
+)
+SHAPES["Fold"] = (1, 4, 4)
 OF_FUNCTIONS = [
     each
     for each in (getattr(nn, name) for name in nn.__all__)

@@ -292,6 +292,46 @@ def test_local_response_norm_and_pixel_shuffle():
     check(F.pixel_unshuffle, TF.pixel_unshuffle, x[0], 2)
 
 
+def test_adaptive_max_pool():
+    for dims, asked in ((1, 3), (1, 5), (1, 11), (2, 3), (2, (4, None)), (2, (2, 7))):
+        name, x = f"adaptive_max_pool{dims}d", numbers(2, 3, 6, 10)[:, :, *[0] * (2 - dims)]
+        x[0, 0] = np.round(x[0, 0])  # with equal elements
+        check(getattr(F, name), getattr(TF, name), x, asked)
+        for mine, yours in zip(getattr(F, name)(mt.tensor(x), asked, True),
+                               getattr(TF, name)(torch.tensor(x), asked, True), strict=True):  # fmt: skip
+            np.testing.assert_array_equal(mine.numpy(), yours.numpy())
+
+
+def test_fold_and_unfold():
+    for size, apart, around, step in ((2, 1, 0, 1), ((2, 3), 1, 1, 2), (3, 2, (2, 1), (1, 3)), (1, 1, 0, 3)):
+        x = numbers(2, 3, 7, 9)
+        check(F.unfold, TF.unfold, x, size, apart, around, step)
+        check(F.unfold, TF.unfold, x[0], size, apart, around, step)
+        columns = TF.unfold(torch.tensor(x), size, apart, around, step).numpy()
+        check(F.fold, TF.fold, columns, (7, 9), size, apart, around, step)
+        check(F.fold, TF.fold, columns[0], (7, 9), size, apart, around, step)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [False, True])
+def test_grid_sample(padding, align):
+    for shape, places, modes in (((2, 3, 4, 5), (3, 6, 2), ("bilinear", "nearest", "bicubic")),
+                                 ((2, 3, 4, 1, 5), (3, 2, 6, 3), ("bilinear", "nearest"))):  # fmt: skip
+        for mode, far in itertools.product(modes, (0.7, 2.5)):
+            grid = numbers(2, *places, seed=1) * far
+            if mode == "nearest":  # PyTorch has a gradient of zeros for the grid
+                mine, yours = mt.tensor(grid), torch.tensor(grid)
+                check(
+                    lambda x, mine=mine: F.grid_sample(x, mine, "nearest", padding, align),
+                    lambda x, yours=yours: TF.grid_sample(x, yours, "nearest", padding, align),
+                    numbers(*shape),
+                )
+            else:
+                check(F.grid_sample, TF.grid_sample, numbers(*shape), grid, mode, padding, align)
+    check(F.affine_grid, TF.affine_grid, numbers(2, 2, 3), (2, 3, 4, 5), align)
+    check(F.affine_grid, TF.affine_grid, numbers(2, 3, 4), (2, 3, 4, 2, 5), align)
+
+
 # Lookup, attention ----------------------------------------------------------------------------------------
 
 
@@ -301,6 +341,19 @@ def test_embedding_and_one_hot():
     check(F.embedding, TF.embedding, index, numbers(3, 4), padding_idx=-1)
     check(F.one_hot, TF.one_hot, index)
     check(F.one_hot, TF.one_hot, index, num_classes=5)
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum", "max"])
+@pytest.mark.parametrize("padding", [None, 2])
+def test_embedding_bag(mode, padding):
+    index, table = np.array([1, 0, 2, 2, 3, 1]), numbers(4, 5)
+    options: dict[str, Any] = {"mode": mode, "padding_idx": padding}
+    for offsets, last in ((np.array([0, 2, 2, 5]), False), (np.array([0, 2, 4, 6]), True)):
+        check(F.embedding_bag, TF.embedding_bag, index, table, offsets, include_last_offset=last, **options)
+    check(F.embedding_bag, TF.embedding_bag, index.reshape(2, 3), table, **options)
+    if mode == "sum":
+        weights = numbers(6, seed=1)
+        check(F.embedding_bag, TF.embedding_bag, index, table, np.array([0, 4]), per_sample_weights=weights, **options)
 
 
 def test_attention():
@@ -339,7 +392,7 @@ def test_losses_of_margins_and_likelihoods(reduction):
     signs, some = np.sign(z).astype(int), np.array([1.0, -1.0, 1.0])
     labels, several = np.array([0, 3, 2]), np.array([[3, 0, -1, 1], [2, 1, 3, 0], [-1, 1, 2, 3]])
     counts = np.array([[0.0, 1, 2, 5], [7, 0.5, 3, 1], [2, 2, 0, 1]])
-    for name, args, options in [
+    rows: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
         ("soft_margin_loss", (x * 30, signs), {}),
         ("hinge_embedding_loss", (x, signs), {"margin": 0.7}),
         ("multilabel_soft_margin_loss", (x, (z > 0) * 1.0), {}),
@@ -359,7 +412,8 @@ def test_losses_of_margins_and_likelihoods(reduction):
         ("triplet_margin_loss", (x, y, z), {}),
         ("triplet_margin_loss", (x, y, z), {"p": 1, "swap": True, "margin": 2.0}),
         ("triplet_margin_with_distance_loss", (x, y, z), {"swap": True}),
-    ]:
+    ]
+    for name, args, options in rows:
         check(getattr(F, name), getattr(TF, name), *args, reduction=reduction, **options)
     check(F.pairwise_distance, TF.pairwise_distance, x, y, p=3, keepdim=True)
     weight = np.exp(y[0])
@@ -451,6 +505,10 @@ MODULES = [
     ("Conv2d", (4, 6, (3, 4)), {"padding": "same", "padding_mode": "circular"}, (2, 4, 9, 8)),
     ("ConvTranspose1d", (4, 6, 3), {"bias": False, "dilation": 2}, (2, 4, 5)),
     ("ConvTranspose2d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2}, (2, 4, 5, 6)),
+    ("AdaptiveMaxPool1d", (2,), {}, (2, 3, 4)),
+    ("AdaptiveMaxPool2d", (2,), {}, (2, 3, 4, 4)),
+    ("Unfold", (2,), {"padding": 1}, (2, 3, 4, 4)),
+    ("Fold", (4, 2), {"stride": 2}, (2, 12, 4)),
     ("BatchNorm1d", (3,), {}, (5, 3)),
     ("BatchNorm1d", (3,), {"momentum": None}, (5, 3, 4)),
     ("BatchNorm2d", (3,), {"affine": False}, (5, 3, 2, 2)),
@@ -482,6 +540,11 @@ MODULES = [
 ]
 
 
+# Those that have other options, or show them otherwise.
+SHOWN_OTHERWISE = ("MaxPool2d", "Unflatten", "AvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "Hardshrink",
+                   "Softshrink")  # fmt: skip
+
+
 def same_state(mine, yours):
     mine.load_state_dict({name: tensor.detach().numpy().copy() for name, tensor in yours.state_dict().items()})
 
@@ -494,13 +557,7 @@ def test_modules(name, args, options, shape):
     assert [str(t.dtype).split(".")[1] for t in mine.state_dict().values()] == [
         str(t.dtype).split(".")[1] for t in yours.state_dict().values()
     ]
-    if name not in (
-        "MaxPool2d",
-        "Unflatten",
-        "AvgPool2d",
-        "Hardshrink",
-        "Softshrink",
-    ):  # those have an option less, or show shapes otherwise
+    if name not in SHOWN_OTHERWISE:
         assert repr(mine) == repr(yours)
     same_state(mine, yours)
     x = np.random.default_rng(0).normal(size=shape).astype("float32")

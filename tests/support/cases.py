@@ -391,6 +391,28 @@ for _options in ({"scale_factor": 2}, {"size": 3}, _bilinear, _bicubic):
     add("F.interpolate", real(1, 2, 2, 3), call=lambda x, options=_options: F.interpolate(x, **options))
 add("F.pixel_shuffle", real(1, 4, 2, 3), call=lambda x: F.pixel_shuffle(x, 2))
 add("F.pixel_unshuffle", real(1, 1, 4, 2), call=lambda x: F.pixel_unshuffle(x, 2))
+add("F.bilinear", real(3, 2), real(3, 4), real(2, 2, 4))
+add("F.adaptive_max_pool1d", real(2, 2, 7), call=lambda x: F.adaptive_max_pool1d(x, 3))
+add("F.adaptive_max_pool2d", real(1, 2, 5, 4), call=lambda x: F.adaptive_max_pool2d(x, (3, 2)))
+add("F.unfold", real(1, 2, 4, 5), call=lambda x: F.unfold(x, (2, 3), padding=1, stride=2))
+add("F.fold", real(1, 12, 6), call=lambda x: F.fold(x, (4, 5), (2, 3), padding=1, stride=2))
+add("F.affine_grid", real(2, 2, 3), call=lambda x: F.affine_grid(x, (2, 1, 3, 2)))
+for _mode in ("zeros", "border", "reflection"):
+    add(
+        "F.grid_sample",
+        real(2, 2, 3, 4),
+        real(2, 2, 3, 2),
+        call=lambda x, y, mode=_mode: F.grid_sample(x, y, "bilinear", mode),
+    )
+add("F.grid_sample", real(1, 2, 3, 4), real(1, 2, 3, 2), call=lambda x, y: F.grid_sample(x, y, "bicubic"))
+for _mode in ("mean", "sum", "max"):
+    add(
+        "F.embedding_bag",
+        whole(5),
+        real(4, 2),
+        np.array([0, 2, 2]),
+        call=lambda i, x, at, mode=_mode: F.embedding_bag(i, x, at, mode=mode),
+    )
 add("F.normalize", real(2, 3))
 add("F.cosine_similarity", real(2, 3), real(2, 3))
 add("F.embedding", whole(2, 3), real(4, 2))

@@ -17,8 +17,8 @@ _NAMES = {
     ),
     "attention": "scaled_dot_product_attention",
     "classification": "cross_entropy nll_loss",
-    "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d linear",
-    "lookup": "embedding one_hot",
+    "convolution": "bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d fold linear unfold",
+    "lookup": "embedding embedding_bag one_hot",
     "losses": "binary_cross_entropy binary_cross_entropy_with_logits huber_loss kl_div l1_loss mse_loss smooth_l1_loss",
     "margins": (
         "cosine_embedding_loss gaussian_nll_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss "
@@ -29,8 +29,12 @@ _NAMES = {
         "batch_norm cosine_similarity dropout dropout1d dropout2d group_norm instance_norm layer_norm "
         "local_response_norm normalize rms_norm"
     ),
-    "pooling": "adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d max_pool1d max_pool2d",
+    "pooling": (
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d avg_pool1d avg_pool2d "
+        "max_pool1d max_pool2d"
+    ),
     "resampling": "interpolate pixel_shuffle pixel_unshuffle",
+    "sampling": "affine_grid grid_sample",
 }  # of each file, the names; it is loaded for the first of them
 _HOMES = {name: f"{__name__}.{file}" for file, names in _NAMES.items() for name in names.split()}
 _HOMES |= {

@@ -35,13 +35,17 @@ from .activations import threshold as threshold
 from .attention import scaled_dot_product_attention as scaled_dot_product_attention
 from .classification import cross_entropy as cross_entropy
 from .classification import nll_loss as nll_loss
+from .convolution import bilinear as bilinear
 from .convolution import conv1d as conv1d
 from .convolution import conv2d as conv2d
 from .convolution import conv3d as conv3d
 from .convolution import conv_transpose1d as conv_transpose1d
 from .convolution import conv_transpose2d as conv_transpose2d
+from .convolution import fold as fold
 from .convolution import linear as linear
+from .convolution import unfold as unfold
 from .lookup import embedding as embedding
+from .lookup import embedding_bag as embedding_bag
 from .lookup import one_hot as one_hot
 from .losses import binary_cross_entropy as binary_cross_entropy
 from .losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
@@ -75,6 +79,8 @@ from .normalization import normalize as normalize
 from .normalization import rms_norm as rms_norm
 from .pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from .pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from .pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from .pooling import adaptive_max_pool2d as adaptive_max_pool2d
 from .pooling import avg_pool1d as avg_pool1d
 from .pooling import avg_pool2d as avg_pool2d
 from .pooling import max_pool1d as max_pool1d
@@ -82,13 +88,19 @@ from .pooling import max_pool2d as max_pool2d
 from .resampling import interpolate as interpolate
 from .resampling import pixel_shuffle as pixel_shuffle
 from .resampling import pixel_unshuffle as pixel_unshuffle
+from .sampling import affine_grid as affine_grid
+from .sampling import grid_sample as grid_sample
 
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "affine_grid",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
@@ -105,9 +117,12 @@ __all__ = [
     "dropout2d",
     "elu",
     "embedding",
+    "embedding_bag",
+    "fold",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",
@@ -164,4 +179,5 @@ __all__ = [
     "threshold",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
+    "unfold",
 ]

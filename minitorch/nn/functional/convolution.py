@@ -9,6 +9,7 @@ gradients are convolutions again, with the roles exchanged, so that derivatives 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,7 @@ from ...functional.families import member
 from ...functional.movement.parts import part
 from ...functional.options import whole
 from ...functional.pointwise.casting import contiguous
+from ...functional.reducing.contraction import einsum
 from ...functional.reducing.linalg import matmul
 from ...interpreters import handled
 from ...ir import Shape
@@ -56,6 +58,27 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     dims = tuple(reversed(range(weight.ndim)))
     result = matmul(input, P.permute(weight, dims=dims))
+    return result if bias is None else result + bias
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return ``input1 @ weight[k] @ input2`` for each feature k of the result, plus the bias.
+
+    Args:
+        input1: [..., in1_features].
+        input2: [..., in2_features].
+        weight: [out_features, in1_features, in2_features].
+        bias: [out_features].
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.bilinear(mt.ones(5, 2), mt.ones(5, 3), mt.ones(4, 2, 3)).shape
+        (5, 4)
+    """
+    features = (*input1.shape[-1:], *input2.shape[-1:])
+    if input1.shape[:-1] != input2.shape[:-1] or weight.ndim != 3 or features != weight.shape[1:]:
+        raise ShapeError("MT201", f"bilinear: {input1.spec}, {input2.spec} and the weight {weight.spec} do not fit")
+    result = einsum("...i,oij,...j->...o", input1, weight, input2)
     return result if bias is None else result + bias
 
 
@@ -363,3 +386,87 @@ def _conv_transpose(ndim: int) -> Callable[..., Tensor]:
 
 conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
 conv_transpose1d, conv_transpose2d = _conv_transpose(1), _conv_transpose(2)
+
+
+# Windows as columns ---------------------------------------------------------------------------------------
+
+
+def _columns_of(
+    kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    named = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
+    size, apart, around, step = (per_dim(value, 2, name) for name, value in named.items())
+    return size, apart, around, step
+
+
+def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
+    """Return the windows of images as columns: [batch, channels * window, places], as im2col does.
+
+    Args:
+        input: [batch, channels, height, width] or [channels, height, width].
+        kernel_size: the size of the window.
+        dilation: the distance of the elements in the window.
+        padding: how many zeros are put at both ends.
+        stride: how far the window moves.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.unfold(mt.arange(4.0).reshape(1, 1, 2, 2), (1, 2))
+        tensor([[[0., 2.],
+                 [1., 3.]]])
+    """
+    size, apart, around, step = _columns_of(kernel_size, dilation, padding, stride)
+
+    def columns(x: Tensor) -> Tensor:
+        seen = windows(padded(x, [(each, each) for each in around]), size, step, apart)
+        batch, channels, *places = seen.shape[:4]
+        shape = (batch, channels * math.prod(size), math.prod(places))
+        return P.reshape(P.permute(seen, dims=(0, 1, 4, 5, 2, 3)), shape=shape)
+
+    return with_batch(columns, input, 2, "unfold")
+
+
+def fold(
+    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
+) -> Tensor:
+    """Add up columns to images: the transpose of `unfold`, in which an element has a place in several windows.
+
+    Args:
+        input: [batch, channels * window, places] or [channels * window, places].
+        output_size: height and width of the images.
+        kernel_size, dilation, padding, stride: as in `unfold`.
+
+    Raises:
+        ShapeError: if the number of places is another one (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.fold(mt.ones(1, 4, 4), output_size=3, kernel_size=2)[0, 0]
+        tensor([[1., 2., 1.],
+                [2., 4., 2.],
+                [1., 2., 1.]])
+    """
+    size, apart, around, step = _columns_of(kernel_size, dilation, padding, stride)
+    lengths = [length + 2 * each for length, each in zip(per_dim(output_size, 2, "output_size"), around, strict=True)]
+    spans = [(places - 1) * by + 1 for places, by in zip(size, apart, strict=True)]
+    places = [(length - span) // by + 1 for length, span, by in zip(lengths, spans, step, strict=True)]
+    window = math.prod(size)
+    if input.ndim not in (2, 3) or input.shape[-1] != math.prod(places) or input.shape[-2] % window:
+        raise ShapeError("MT201", f"fold: {input.spec} has not {window} rows a channel and {math.prod(places)} places")
+    channels = input.shape[-2] // window
+    parts = P.reshape(input, shape=(*input.shape[:-2], channels, window, *places))
+    total: Tensor | None = None
+    for at, offset in enumerate(
+        itertools.product(*(range(0, span, by) for span, by in zip(spans, apart, strict=True)))
+    ):
+        # The places of one element of the window lie `stride` apart; what is left over at the end gets nothing.
+        reach = [(count - 1) * by + 1 for count, by in zip(places, step, strict=True)]
+        ends = [
+            (first - cut, length - first - far - cut)
+            for first, length, far, cut in zip(offset, lengths, reach, around, strict=True)
+        ]
+        share = padded(P.reshape(part(parts, parts.ndim - 3, at, at + 1), shape=(*parts.shape[:-3], *places)), ends, 0,
+                       [by - 1 for by in step])  # fmt: skip
+        total = share if total is None else total + share
+    assert total is not None
+    return total

@@ -6,7 +6,9 @@ convolution is padding, windows and a product (`minitorch.nn.functional.convolut
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -293,21 +295,89 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
     return avg_pool
 
 
-@widened
-def _means(x: Tensor, *, places: int) -> Tensor:
-    """Average windows over the last dimension: window i is from floor(i n / places) to ceil((i + 1) n / places).
+def _unequal(length: int, places: int) -> tuple[Tensor, Tensor]:
+    """Return windows of a length, from floor(i n / places) to ceil((i + 1) n / places), which differ and overlap.
 
-    They may differ in size and overlap. For each, as many elements are gathered as the largest has, with zeros for the
-    missing ones, so that an infinity or NaN stays in the windows that contain it.
+    For each window there are as many positions as the largest has, and whether they lie inside of it: [places, most].
     """
-    length = x.shape[-1]
     largest = max((-(-(i + 1) * length // places) - i * length // places for i in range(places)), default=1)
     window = P.reshape(P.iota(size=places, dtype=int64), shape=(places, 1))
     begin, end = window * length // places, -(-(window + 1) * length // places)
     place = begin + P.iota(size=largest, dtype=int64)
     inside = P.less(place, end)
-    taken = P.where(inside, x[..., P.where(inside, place, begin)], scalar(0, x))
-    return P.div(P.reduce_sum(taken, dims=(x.ndim,)), P.cast(P.reshape(end - begin, shape=(places,)), dtype=x.dtype))
+    return P.where(inside, place, begin), inside
+
+
+@widened
+def _means(x: Tensor, *, places: int) -> Tensor:
+    """Average unequal windows over the last dimension; an infinity or NaN stays in the windows that contain it."""
+    place, inside = _unequal(x.shape[-1], places)
+    taken = P.where(inside, x[..., place], scalar(0, x))
+    return P.div(P.reduce_sum(taken, dims=(x.ndim,)), P.reduce_sum(P.cast(inside, dtype=x.dtype), dims=(1,)))
+
+
+def _adapted(name: str, x: Tensor, output_size: Any) -> tuple[tuple[int, ...], list[int]]:
+    """Return how many windows are asked for, and their sizes if those are equal and do not overlap."""
+    lengths = x.shape[2:]
+    asked = output_size if isinstance(output_size, (list, tuple)) else (output_size,) * len(lengths)
+    kept = [n if k is None else k for n, k in zip(lengths, asked, strict=True)]
+    wanted = per_dim(kept, len(lengths), "output_size")
+    if 0 in lengths:
+        raise ShapeError("MT201", f"{name}: {x.spec} has no elements to pool", fix="leave it out if it is empty")
+    size = [length // max(places, 1) for length, places in zip(lengths, wanted, strict=True)]
+    equal = all(by * places == length for by, places, length in zip(size, wanted, lengths, strict=True))
+    return wanted, size if equal else []
+
+
+def _adaptive_max_pool(ndim: int) -> Callable[..., Any]:
+    name = f"adaptive_max_pool{ndim}d"
+
+    @member(name, ndim=ndim, lengths=", ".join("6" * ndim), shape=(2, *(4,) * ndim))
+    def adaptive_max_pool(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+        """Return the largest elements of the windows of `adaptive_avg_pool{ndim}d`.
+
+        Args:
+            input: [batch, channels, ...] or [channels, ...].
+            output_size: the lengths of the last {ndim} dimensions of the result, None for one that stays.
+            return_indices: also return where each was found, as a position in the last {ndim} dimensions, flattened.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.nn.functional.{name}(mt.ones(2, {lengths}), 4).shape
+            {shape}
+        """
+
+        def pool(x: Tensor, positions: bool = False) -> Any:
+            wanted, size = _adapted(name, x, output_size)
+            if size:
+                pooled = _max_pool(ndim)(x, size, return_indices=positions)
+                return pooled[1] if positions else pooled
+            found = [_unequal(length, places) for length, places in zip(x.shape[2:], wanted, strict=True)]
+            shapes = [[1] * (2 * ndim) for _ in found]
+            for dim, (place, _) in enumerate(found):
+                shapes[dim][dim], shapes[dim][ndim + dim] = place.shape
+            at, within = ([P.reshape(each, shape=tuple(shape)) for each, shape in zip(kind, shapes, strict=True)]
+                          for kind in zip(*found, strict=True))  # fmt: skip
+            inside = functools.reduce(operator.and_, within)
+
+            def seen(x: Tensor, outside: float) -> Tensor:
+                return P.where(inside, x[..., *at], scalar(outside, x))
+
+            if not positions:
+                return FirstLargest.apply(seen(x, lowest(x.dtype)), ndim, lambda: seen(x, math.nan))
+            view = seen(x, lowest(x.dtype))
+            largest = P.reduce_max(view, dims=tuple(range(2 + ndim, 2 + 2 * ndim)))
+            place = P.cast(_first_largest(view, largest, seen(x, math.nan)), dtype=int64)
+            flat: Any = 0
+            for length, each in zip(x.shape[2:], at, strict=True):
+                flat = each + flat * length
+            flat = P.expand(flat, shape=view.shape).reshape(*place.shape, -1)
+            return flat.gather(-1, place.unsqueeze(-1)).squeeze(-1)
+
+        values = with_batch(pool, input, ndim, name)
+        return (values, with_batch(lambda x: pool(x, True), input.detach(), ndim, name)) if return_indices else values
+
+    return adaptive_max_pool
 
 
 def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
@@ -333,17 +403,10 @@ def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
             >>> mt.nn.functional.{name}(mt.ones(2, {lengths}), 4).shape
             {shape}
         """
-        asked: Any = output_size if isinstance(output_size, (list, tuple)) else (output_size,) * ndim
 
         def pool(x: Tensor) -> Tensor:
-            lengths = x.shape[2:]
-            wanted = per_dim([n if k is None else k for n, k in zip(lengths, asked, strict=True)], ndim, "output_size")
-            if 0 in lengths:
-                raise ShapeError(
-                    "MT201", f"{name}: {x.spec} has no elements to pool", fix="leave it out if it is empty"
-                )
-            size = [length // max(places, 1) for length, places in zip(lengths, wanted, strict=True)]
-            if all(by * places == length for by, places, length in zip(size, wanted, lengths, strict=True)):
+            wanted, size = _adapted(name, x, output_size)
+            if size:
                 result: Tensor = _avg_pool(ndim)(x, size)
                 return result
             for dim, places in enumerate(wanted, 2):
@@ -357,4 +420,5 @@ def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
 
 max_pool1d, max_pool2d = _max_pool(1), _max_pool(2)
 avg_pool1d, avg_pool2d = _avg_pool(1), _avg_pool(2)
+adaptive_max_pool1d, adaptive_max_pool2d = _adaptive_max_pool(1), _adaptive_max_pool(2)
 adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive_avg_pool(1), _adaptive_avg_pool(2)
