@@ -336,6 +336,38 @@ def test_clipped_gradients_have_the_norm_asked_for():
     assert nn.utils.clip_grad_norm_([], 1.0).item() == 0
 
 
+# Weights computed from others --------------------------------------------------------------------------------------
+
+NORMED = [(nn.utils.weight_norm, nn.utils.remove_weight_norm), (nn.utils.spectral_norm, nn.utils.remove_spectral_norm)]
+
+
+@pytest.mark.parametrize(("norm", "undo"), NORMED)
+@pytest.mark.parametrize("kind", [nn.Conv2d, nn.ConvTranspose2d])
+def test_a_normalised_layer_trains_alike_in_every_mode_and_becomes_ordinary_again(norm, undo, kind):
+    layers = [norm(kind(3, 4, 2)) for _ in range(2)]
+    layers[1].load_state_dict({name: each.clone() for name, each in layers[0].state_dict().items()})
+    compiled = mt.jit(lambda x: layers[1](x).square().sum())
+    for _ in range(2):
+        x = mt.randn(2, 3, 4, 4)
+        layers[0](x).square().sum().backward()
+        compiled(x).backward()
+    for one, other in zip(layers[0].parameters(), layers[1].parameters(), strict=True):
+        np.testing.assert_allclose(one.grad.numpy(), other.grad.numpy(), rtol=1e-3, atol=1e-5)
+    for one, other in zip(layers[0].state_dict().values(), layers[1].state_dict().values(), strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4)
+    wanted = layers[0].eval()(x)
+    assert list(undo(layers[0]).state_dict()) == ["bias", "weight"]
+    assert type(layers[0]) is kind
+    np.testing.assert_allclose(layers[0](x).detach().numpy(), wanted.detach().numpy(), rtol=1e-5)
+
+
+def test_the_largest_singular_value_of_a_spectrally_normalised_weight_is_one():
+    layer = nn.utils.parametrizations.spectral_norm(nn.Linear(5, 4))
+    assert np.linalg.norm(layer.weight.detach().numpy(), 2) == pytest.approx(1, rel=1e-2)
+    layer.weight = mt.ones(4, 5)
+    np.testing.assert_allclose(layer.parametrizations.weight.original.detach().numpy(), np.ones((4, 5)))
+
+
 # In a graph -----------------------------------------------------------------------------------------------
 
 

@@ -47,6 +47,31 @@ def compare(label: str, mode: str) -> None:
         np.testing.assert_allclose(found["parameters"][name], yours, rtol=1e-9, atol=1e-11, err_msg=name)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "num_layers": 2}, {"proj_size": 2}])
+@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
+def test_a_packed_sequence_gives_what_it_gives_by_itself(kind, options, compiled):
+    if "proj_size" in options and kind is not nn.LSTM:
+        return
+    layer, lengths = kind(3, 4, batch_first=True, **options), [2, 4, 1]
+    x = mt.randn(3, 4, 3)
+
+    def packed(x):
+        given = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        result, state = layer(given)
+        return nn.utils.rnn.pad_packed_sequence(result, batch_first=True)[0], state
+
+    y, state = (mt.jit(packed) if compiled else packed)(x)
+    for at, length in enumerate(lengths):
+        alone, last = layer(x[at : at + 1, :length])
+        np.testing.assert_allclose(
+            y[at : at + 1, :length].detach().numpy(), alone.detach().numpy(), rtol=1e-5, atol=1e-6
+        )
+        assert not y[at, length:].detach().numpy().any()
+        for mine, own in zip(state if kind is nn.LSTM else [state], last if kind is nn.LSTM else [last], strict=True):
+            np.testing.assert_allclose(mine[:, at].detach().numpy(), own[:, 0].detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("label", CASES)
 def test_results_and_gradients_are_pytorchs(label: str) -> None:
     compare(label, "eager")

@@ -540,6 +540,52 @@ MODULES = [
 ]
 
 
+NORMS = [("weight_norm", {}), ("weight_norm", {"dim": None}), ("spectral_norm", {"n_power_iterations": 2})]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "options"), NORMS)
+@pytest.mark.parametrize("place", ["utils", "utils.parametrizations"])
+@pytest.mark.parametrize("kind", ["Conv2d", "ConvTranspose2d"])
+def test_normalised_weights(place, name, options, kind):
+    made = []
+    for where in (nn, torch.nn):
+        function = getattr(where.utils.parametrizations if "." in place else where.utils, name)
+        made.append(function(getattr(where, kind)(3, 4, 2), **options))
+    mine, yours = made
+    assert [name for name, _ in mine.named_parameters()] == [name for name, _ in yours.named_parameters()]
+    assert list(mine.state_dict()) == list(yours.state_dict())
+    assert repr(mine) == repr(yours)
+    same_state(mine, yours)
+    for _ in range(2):
+        check(mine, yours, numbers(2, 3, 4, 4, dtype="float32"), rtol=1e-4, atol=1e-5)
+    for (n, a), b in zip(mine.state_dict().items(), yours.state_dict().values(), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-6, err_msg=n)
+
+
+def test_packed_sequences():
+    theirs_rnn, lengths = torch.nn.utils.rnn, [2, 5, 1, 4]
+    x = numbers(4, 5, 3)
+    for sort in (False, True):
+        order = sorted(lengths, reverse=True) if sort else lengths
+        a = nn.utils.rnn.pack_padded_sequence(mt.tensor(x), order, True, sort)
+        b = theirs_rnn.pack_padded_sequence(torch.tensor(x), torch.tensor(order), True, sort)
+        for mine, yours in zip(a, b, strict=True):
+            assert (mine is None) == (yours is None)
+            if mine is not None:
+                np.testing.assert_array_equal(mine.numpy(), yours.numpy())
+        for kind, options in itertools.product(("RNN", "LSTM", "GRU"), ({}, {"bidirectional": True, "num_layers": 2})):
+            layers = getattr(nn, kind)(3, 4, **options).double(), getattr(torch.nn, kind)(3, 4, **options).double()
+            same_state(*layers)
+            results = layers[0](a), layers[1](b)
+            padded = [where.pad_packed_sequence(each[0], True, -1.0, 6) for where, each in
+                      zip((nn.utils.rnn, theirs_rnn), results, strict=True)]  # fmt: skip
+            states = [each[1] if kind == "LSTM" else [each[1]] for each in results]
+            pairs = [*zip(*padded, strict=True), *zip(*states, strict=True)]
+            for mine, yours in pairs:
+                np.testing.assert_allclose(mine.detach().numpy(), yours.detach().numpy(), rtol=1e-6)
+
+
 # Those that have other options, or show them otherwise.
 SHOWN_OTHERWISE = ("MaxPool2d", "Unflatten", "AvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "Hardshrink",
                    "Softshrink")  # fmt: skip

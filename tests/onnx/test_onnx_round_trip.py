@@ -27,6 +27,7 @@ MORE_KERNELS = {"index_copy", "index_fill", "scatter"}
 # Constants of a size known beforehand are arrays in the model that is read, and computed once; ReduceMin and ArgMin
 # read what is negated for both here.
 FEWER_KERNELS = {
+    "F.multilabel_margin_loss",
     "arange", "eye", "full", "full_like", "index_add", "linspace", "logspace", "min", "ones", "ones_like",
     "scatter_add", "zeros", "zeros_like",
 }  # fmt: skip

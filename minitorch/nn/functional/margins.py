@@ -17,6 +17,7 @@ from ...functional.reducing.reductions import norm
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .activations import log_sigmoid
+from .lookup import class_numbers
 from .losses import reduced, same_shape
 
 Distance = Callable[[Tensor, Tensor], Tensor]
@@ -240,7 +241,7 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: p is 1 or 2, not {p}")
     _rows(input, target, 1, "multi_margin_loss")
-    classes = input.shape[-1]
+    classes, target = input.shape[-1], class_numbers(target, "multi_margin_loss")
     place = checked("multi_margin_loss: the target", target, 0, classes - 1, "IndexError").reshape(*input.shape[:-1], 1)
     right = P.iota(size=classes, dtype=target.dtype).eq(place)
     lacking = _positive(margin - input.gather(-1, place) + input)
@@ -264,7 +265,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
         tensor(0.8500)
     """
     _rows(input, target, 2, "multilabel_margin_loss")
-    classes = input.shape[-1]
+    classes, target = input.shape[-1], class_numbers(target, "multilabel_margin_loss")
     target = checked("multilabel_margin_loss: the target", target, -1, classes - 1, "IndexError")
     counts = target.ge(0).long().cumprod(-1).bool()
     place = P.where(counts, target, scalar(0, target))

@@ -203,8 +203,8 @@ class LSTM(RNNBase):
         i, f, o = sigmoid(W_ih x + b_ih + W_hh h + b_hh),    g = tanh(...)
         c = f * c + i * g,    h = o * tanh(c)
 
-    The input is [T, N, input_size], or [N, T, input_size] with `batch_first`, or [T, input_size]; there are no packed
-    sequences of several lengths. The results are ``output, (h_n, c_n)``: the hidden states of the last layer at all
+    The input is [T, N, input_size], or [N, T, input_size] with `batch_first`, or [T, input_size]; or sequences
+    of several lengths, packed. The results are ``output, (h_n, c_n)``: the hidden states of the last layer at all
     times, and the last states, [num_layers * directions, N, size], that of the backward direction after the other's.
 
     The parameters are ``weight_ih_l0`` [4 * hidden_size, input_size], ``weight_hh_l0`` [4 * hidden_size, size],

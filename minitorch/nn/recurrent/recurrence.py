@@ -14,7 +14,7 @@ arXiv:1406.1078, with the reset after the product).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...control import control_flow
@@ -22,7 +22,7 @@ from ...control.bodies import recording
 from ...errors import ShapeError
 from ...functional.movement.arranging import stack
 from ...functional.movement.parts import chunk
-from ...functional.movement.selection import relu
+from ...functional.movement.selection import relu, where
 from ...functional.options import require_tensor
 from ...functional.pointwise.elementwise import sigmoid, tanh
 from ...tensor import Tensor
@@ -87,6 +87,18 @@ KINDS: dict[str, Kind] = {
     "LSTM": Kind(4, 2, lstm_step),
     "GRU": Kind(3, 1, gru_step),
 }
+
+
+def stopping(kind: Kind, project: Callable[[Tensor], Tensor] | None) -> Kind:
+    """Return a kind whose state stays as it is where the last column of the input is 0: a sequence has ended."""
+
+    def step(x: Tensor, hidden: Tensor, state: State) -> State:
+        goes_on = x[..., -1:].ne(0)
+        new = kind.step(x[..., :-1], hidden, state)
+        new = new if project is None else (project(new[0]), *new[1:])
+        return tuple([where(goes_on, after, before) for after, before in zip(new, state, strict=True)])
+
+    return replace(kind, step=step)
 
 
 def checked_state(title: str, hx: Any, shapes: Mapping[str, tuple[int, ...]], why: str) -> State:

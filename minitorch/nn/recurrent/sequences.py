@@ -11,18 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...errors import ShapeError
 from ...functional.creation.creation import zeros
 from ...functional.movement.arranging import cat, stack
+from ...functional.movement.gathering import index_select
 from ...functional.movement.parts import unbind
 from ...functional.movement.shaping import flatten, squeeze, transpose, unsqueeze
+from ...functional.operands import from_array, to_dtype
 from ...functional.options import require_tensor
 from ...packages import load
 from ...sizes import is_symbolic
 from ...tensor import Tensor
 from .. import functional as F
 from ..module import Module
-from .recurrence import KINDS, State, checked_state, scan
+from .recurrence import KINDS, State, checked_state, scan, stopping
 
 OPTIONS = ("mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
            "proj_size")  # fmt: skip
@@ -68,11 +72,12 @@ class Recurrent(Module):
         """The length of each tensor of the state, of the hidden state first."""
         return (self.proj_size or self.hidden_size, self.hidden_size)[: KINDS[self.mode].states]
 
-    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Any]:
         """Run all layers over a sequence.
 
         Args:
-            input: [T, N, input_size]; [N, T, input_size] with `batch_first`; [T, input_size] without a batch.
+            input: [T, N, input_size]; [N, T, input_size] with `batch_first`; [T, input_size] without a batch; or
+                packed sequences (`minitorch.nn.utils.rnn`), and then the hidden states are packed, too.
             hx: the first state, [layers * directions, N, size] (without N, if the input has no batch); of an LSTM a
                 pair of them. Zeros by default.
 
@@ -84,16 +89,47 @@ class Recurrent(Module):
             ShapeError: if input or state do not fit, or the sequence is empty (``MT201``).
             DTypeError: if the input is of another type than the weights (``MT202``).
         """
+        if not isinstance(input, Tensor) and hasattr(input, "batch_sizes"):
+            return self._packed(input, hx)
         batched = self._checked(input)
         x = unsqueeze(input, 1) if not batched else transpose(input, 0, 1) if self.batch_first else input
-        state = self._first(x, hx, batched)
+        x, last = self._layers(x, self._first(x, hx, batched), hx is not None)
+        if not batched:
+            x, last = squeeze(x, 1), tuple([squeeze(each, 1) for each in last])
+        elif self.batch_first:
+            x = transpose(x, 0, 1)
+        return x, last if len(last) > 1 else last[0]
+
+    def _packed(self, packed: Any, hx: Any) -> tuple[Any, Any]:
+        """Run all layers over packed sequences, padded meanwhile."""
+        x, lengths = packed.padded(), packed.lengths()
+        orders = packed.sorted_indices, packed.unsorted_indices
+
+        def ordered(state: Any, order: Tensor | None) -> Any:
+            if state is None or order is None:
+                return state
+            if isinstance(state, Tensor):
+                return index_select(state, 1, order)
+            return tuple([index_select(each, 1, order) for each in state])
+
+        self._checked(x if not self.batch_first else transpose(x, 0, 1))
+        valid = from_array(np.arange(len(packed.known()))[:, None, None] < lengths[:, None])
+        x, last = self._layers(x, self._first(x, ordered(hx, orders[0]), True), hx is not None, valid)
+        result = ordered(last, orders[1])
+        taken = load("minitorch.nn.utils.rnn").taken(x, packed.known())
+        return packed.with_data(taken), result if len(result) > 1 else result[0]
+
+    def _layers(
+        self, x: Tensor, state: Sequence[tuple[Tensor, ...]], is_given: bool, valid: Tensor | None = None
+    ) -> tuple[Tensor, State]:
+        """Run all layers over [T, N, features]; where an element is not valid, [T, N, 1], states stay as they are."""
         ends: list[State] = []
         for layer, suffixes in enumerate(self.suffixes):
             if layer and self.dropout and self.training:
                 x = F.dropout(x, self.dropout)
             given = [each for suffix in suffixes for each in self.parameters_of(suffix)]
             if given and is_symbolic(x.shape[0]):  # there is no loop in a graph
-                if hx is not None:
+                if is_given:
                     given += [stack(each[len(ends) : len(ends) + len(suffixes)]) for each in state]
                 x, reached = self._operator(x, given, len(suffixes))
                 ends += reached
@@ -101,18 +137,15 @@ class Recurrent(Module):
             found = []
             for direction, suffix in enumerate(suffixes):
                 first = tuple([each[len(ends)] for each in state])
-                hs, end = self._direction(x, first, suffix, bool(direction))
+                hs, end = self._direction(x, first, suffix, bool(direction), valid)
                 found.append(hs)
                 ends.append(end)
             x = found[0] if len(found) == 1 else cat(found, -1)
-        last = tuple([stack(each) for each in zip(*ends, strict=True)])
-        if not batched:
-            x, last = squeeze(x, 1), tuple([squeeze(each, 1) for each in last])
-        elif self.batch_first:
-            x = transpose(x, 0, 1)
-        return x, last if len(last) > 1 else last[0]
+        return x, tuple([stack(each) for each in zip(*ends, strict=True)])
 
-    def _direction(self, x: Tensor, state: State, suffix: str, reverse: bool) -> tuple[Tensor, State]:
+    def _direction(
+        self, x: Tensor, state: State, suffix: str, reverse: bool, valid: Tensor | None = None
+    ) -> tuple[Tensor, State]:
         """Run one layer in one direction; return the hidden states at all times, and the last state."""
 
         def hidden(h: Tensor) -> Tensor:
@@ -121,9 +154,10 @@ class Recurrent(Module):
         def project(h: Tensor) -> Tensor:
             return self.product(h, f"hr{suffix}")
 
-        given = self.product(x, f"ih{suffix}")
-        projected = project if self.proj_size else None
-        return scan(KINDS[self.mode], given, state, hidden, projected, reverse, self.loops)
+        kind, given, after = KINDS[self.mode], self.product(x, f"ih{suffix}"), project if self.proj_size else None
+        if valid is not None:
+            kind, given, after = stopping(kind, after), cat([given, to_dtype(valid, given.dtype)], -1), None
+        return scan(kind, given, state, hidden, after, reverse, self.loops)
 
     def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
         """Return the weights and biases of a layer in one direction for operators; none if it is no operator."""

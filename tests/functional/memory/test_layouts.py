@@ -242,6 +242,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "fill_": (3,),
     "index_add_": (1, mt.tensor([0, 2]), mt.ones(3, 2)),
     "index_copy_": (0, mt.tensor([2, 0]), mt.ones(2, 4)),
+    "exponential_": (),
     "index_fill_": (1, mt.tensor([3]), 9.0),
     "index_put_": ((mt.tensor([0, 2]), mt.tensor([1, 1])), mt.tensor([7.0, 8.0])),
     "masked_fill_": (mt.tensor([True, False, True, False]), 5.0),

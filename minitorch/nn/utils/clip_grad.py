@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from .. import primitives as P
-from ..autograd import no_grad
-from ..dtypes import float32
-from ..functional.inplace import assign
-from ..functional.movement.arranging import cat, stack
-from ..functional.movement.parts import part
-from ..functional.movement.selection import clamp
-from ..functional.options import real
-from ..functional.reducing.reductions import norm
-from ..tensor import Tensor
+from ... import primitives as P
+from ...autograd import no_grad
+from ...dtypes import float32
+from ...functional.inplace import assign
+from ...functional.movement.arranging import cat, stack
+from ...functional.movement.parts import part
+from ...functional.movement.selection import clamp
+from ...functional.options import real
+from ...functional.reducing.reductions import norm
+from ...tensor import Tensor
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
