@@ -26,6 +26,9 @@ LEFT_OUT: dict[str, frozenset[str]] = {
     "gradients have statements of their own": frozenset(
         ["backward", "register_hook", "retain_grad", "requires_grad_", "checkpoint"]
     ),
+    "it amplifies the rounding of what it is given": frozenset(
+        ["cholesky", "det", "inverse", "logdet", "matrix_power", "pinverse", "qr", "slogdet", "svd"]
+    ),
     "there is one device": frozenset(["cuda", "cpu"]),
     "it needs CUDA in PyTorch, or is a conversion to Python": frozenset(["numpy", "tolist"]),
 }  # fmt: skip

@@ -10,6 +10,7 @@ import minitorch_checkpoints as export
 import minitorch_inspect as inspect
 import minitorch_profiler as profiler
 import minitorch_quantization as quantization
+from minitorch.functional import linalg as linalg
 from minitorch_amp.autocast_mode import autocast as autocast
 from minitorch_amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from minitorch_amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
@@ -217,15 +218,24 @@ from .functional.reducing.linalg import addr as addr
 from .functional.reducing.linalg import baddbmm as baddbmm
 from .functional.reducing.linalg import bmm as bmm
 from .functional.reducing.linalg import cdist as cdist
+from .functional.reducing.linalg import cholesky as cholesky
 from .functional.reducing.linalg import cross as cross
+from .functional.reducing.linalg import det as det
 from .functional.reducing.linalg import dot as dot
 from .functional.reducing.linalg import inner as inner
+from .functional.reducing.linalg import inverse as inverse
 from .functional.reducing.linalg import kron as kron
+from .functional.reducing.linalg import logdet as logdet
 from .functional.reducing.linalg import matmul as matmul
+from .functional.reducing.linalg import matrix_power as matrix_power
 from .functional.reducing.linalg import mm as mm
 from .functional.reducing.linalg import mv as mv
 from .functional.reducing.linalg import outer as ger
 from .functional.reducing.linalg import outer as outer
+from .functional.reducing.linalg import pinverse as pinverse
+from .functional.reducing.linalg import qr as qr
+from .functional.reducing.linalg import slogdet as slogdet
+from .functional.reducing.linalg import svd as svd
 from .functional.reducing.linalg import tensordot as tensordot
 from .functional.reducing.linalg import trace as trace
 from .functional.reducing.linalg import vdot as vdot
@@ -234,6 +244,7 @@ from .functional.reducing.ordering import argsort as argsort
 from .functional.reducing.ordering import bincount as bincount
 from .functional.reducing.ordering import bucketize as bucketize
 from .functional.reducing.ordering import histc as histc
+from .functional.reducing.ordering import histogram as histogram
 from .functional.reducing.ordering import isin as isin
 from .functional.reducing.ordering import median as median
 from .functional.reducing.ordering import msort as msort
@@ -782,6 +793,7 @@ __all__ = [
     "cdist",
     "ceil",
     "checkpoint",
+    "cholesky",
     "chunk",
     "clamp",
     "clamp_max",
@@ -806,6 +818,7 @@ __all__ = [
     "debug",
     "default_generator",
     "deg2rad",
+    "det",
     "device",
     "diag",
     "diag_embed",
@@ -871,6 +884,7 @@ __all__ = [
     "half",
     "hessian",
     "histc",
+    "histogram",
     "hstack",
     "hypot",
     "iinfo",
@@ -888,6 +902,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "inverse",
     "is_autocast_enabled",
     "is_floating_point",
     "is_grad_enabled",
@@ -906,6 +921,7 @@ __all__ = [
     "less",
     "less_equal",
     "lgamma",
+    "linalg",
     "linspace",
     "load",
     "load_frozen",
@@ -915,6 +931,7 @@ __all__ = [
     "log10",
     "log_softmax",
     "logaddexp",
+    "logdet",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -929,6 +946,7 @@ __all__ = [
     "masked_fill",
     "masked_select",
     "matmul",
+    "matrix_power",
     "max",
     "maximum",
     "mean",
@@ -968,6 +986,7 @@ __all__ = [
     "passes",
     "permute",
     "pi",
+    "pinverse",
     "placeholder",
     "positive",
     "pow",
@@ -976,6 +995,7 @@ __all__ = [
     "profile",
     "profiler",
     "promote_types",
+    "qr",
     "quantile",
     "quantization",
     "rad2deg",
@@ -1015,6 +1035,7 @@ __all__ = [
     "signbit",
     "sin",
     "sinh",
+    "slogdet",
     "softmax",
     "sort",
     "split",
@@ -1027,6 +1048,7 @@ __all__ = [
     "sub",
     "subtract",
     "sum",
+    "svd",
     "swapaxes",
     "swapdims",
     "t",

@@ -14,7 +14,7 @@ from .functional.creation.generator import Generator
 from .functional.devices import device
 from .functional.operands import Number, Operand
 from .functional.reducing.extremes import MinMax
-from .functional.reducing.ordering import Ordered
+from .functional.reducing.ordering import Histogram, Ordered
 from .tensor import Tensor
 
 class TensorMethods(Drawable):
@@ -250,6 +250,8 @@ class TensorMethods(Drawable):
         """Return the smallest whole number not below x, for each element. Integers stay as they are."""
     def char(self) -> Tensor:
         """Convert the tensor to int8; return itself if it has that type."""
+    def cholesky(self, upper: builtins.bool = False) -> Tensor:
+        """Return `linalg.cholesky`: the triangular L with ``input = L @ L.mT``."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Return at most so many parts of one length (the last may be shorter)."""
     def clamp(self, min: Operand | None = None, max: Operand | None = None) -> Tensor:
@@ -304,6 +306,8 @@ class TensorMethods(Drawable):
         """Return the sum of the elements up to and including each one; of integers and bools in int64."""
     def deg2rad(self) -> Tensor:
         """Return degrees as radians, for each element. Integers are converted to float32 first."""
+    def det(self) -> Tensor:
+        """Return the determinant of a square matrix."""
     def detach(self) -> Tensor:
         """Return a tensor that shares the value and has no history; writes to one are seen in the other."""
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
@@ -414,6 +418,15 @@ class TensorMethods(Drawable):
         """Convert the tensor to float16; return itself if it has that type."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
         """Return how many elements are in each of equal intervals from `min` to `max`, by default those of the tensor."""
+    def histogram(
+        self,
+        bins: Any,
+        *,
+        range: Sequence[builtins.float] | None = None,
+        weight: Tensor | None = None,
+        density: builtins.bool = False,
+    ) -> Histogram:
+        """Return how many elements are in each interval, and the ends of the intervals."""
     def hypot(self, other: Operand) -> Tensor:
         """Return ``sqrt(input**2 + other**2)``, without overflow on the way; infinite if either is, else NaN if one is."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
@@ -436,6 +449,8 @@ class TensorMethods(Drawable):
         """Return the products summed over the last dimension of both; with a number, the product."""
     def int(self) -> Tensor:
         """Convert the tensor to int32; return itself if it has that type."""
+    def inverse(self) -> Tensor:
+        """Return the inverse of a square matrix."""
     def is_contiguous(self) -> builtins.bool:
         """Return whether the elements lie in memory in order, the last dimension next to each other."""
     def isclose(
@@ -490,6 +505,8 @@ class TensorMethods(Drawable):
         """Return the logarithm of `softmax`, exact also where the softmax is too small for a float."""
     def logaddexp(self, other: Operand) -> Tensor:
         """Return ``log(exp(input) + exp(other))``, without overflow on the way."""
+    def logdet(self) -> Tensor:
+        """Return the logarithm of the determinant, NaN if that is negative."""
     def logical_and(self, other: Operand) -> Tensor:
         """Return whether both are other than 0, element by element."""
     def logical_and_(self, other: Operand) -> Tensor:
@@ -526,6 +543,8 @@ class TensorMethods(Drawable):
         """Return the elements where a mask holds, in a row; mask and tensor broadcast."""
     def matmul(self, other: Tensor) -> Tensor:
         """Return the matrix product ``input @ other``, with NumPy's and PyTorch's rules for other ranks than two."""
+    def matrix_power(self, n: builtins.int) -> Tensor:
+        """Return a square matrix times itself, n times."""
     def max(self, dim: Any = None, keepdim: builtins.bool = False, *, other: Tensor | None = None) -> Any:
         """Return the largest element, NaN if there is one. Three forms, as in PyTorch:"""
     def maximum(self, other: Operand) -> Tensor:
@@ -674,6 +693,8 @@ class TensorMethods(Drawable):
         """Put the dimensions in another order."""
     def pin_memory(self, device: Any = None) -> Tensor:
         """Return the tensor itself: there is no device to which pinned memory could be copied faster."""
+    def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
+        """Return `linalg.pinv`: the Moore-Penrose inverse."""
     def positive(self) -> Tensor:
         """Return the tensor itself: Python's ``+x``. Not for bools."""
     def pow(self, exponent: Operand) -> Tensor:
@@ -682,6 +703,8 @@ class TensorMethods(Drawable):
         """Return the first operand to the power of the second, as Python's ``**``."""
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
         """Return the product of the elements; of integers and bools in int64."""
+    def qr(self, some: builtins.bool = True) -> Any:
+        """Return `linalg.qr`, reduced if `some`, else complete."""
     def quantile(
         self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
@@ -784,6 +807,8 @@ class TensorMethods(Drawable):
         """Return the hyperbolic sine, for each element. Integers are converted to float32 first."""
     def sinh_(self) -> Tensor:
         """Return the hyperbolic sine, for each element. Integers are converted to float32 first."""
+    def slogdet(self) -> Any:
+        """Return `linalg.slogdet`: the sign of the determinant, and the logarithm of its absolute value."""
     def softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
         """Return ``e**x``, divided by its sum over a dimension: positive numbers that add up to 1."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> Ordered:
@@ -827,6 +852,8 @@ class TensorMethods(Drawable):
         dtype: Any = None,
     ) -> Tensor:
         """Return the sum of the elements; of integers and bools in int64."""
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, S and V with ``input = U @ diag(S) @ V.mT``; `linalg.svd` returns V transposed."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """Exchange two dimensions: `transpose` under NumPy's name."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:

@@ -55,7 +55,9 @@ POINTWISE = Family("pointwise", ("unary", "binary", "ternary"), SKY, "elementwis
 REDUCTION = Family(
     "reduction", ("reduction", "argreduction", "scan"), ORANGE, "many elements become fewer, or a prefix"
 )
-CONTRACTION = Family("contraction", ("contraction",), VERMILION, "sums of products: matrix products, convolutions")
+CONTRACTION = Family(
+    "contraction", ("contraction", "decomposition"), VERMILION, "sums of products, and factors of matrices"
+)
 MOVEMENT = Family("movement", ("movement",), YELLOW, "elements go elsewhere, none is computed")
 INDEXING = Family("indexing", ("indexing", "sort"), GREEN, "places are looked up in data")
 SOURCE = Family("source", ("source", "random"), PURPLE, "made from nothing: ranges, random bits")

@@ -12,6 +12,7 @@ REASONS = {
     **dict.fromkeys(("view_as_complex", "view_as_real", "fft", "stft", "istft", "real", "imag", "conj"), _COMPLEX),
     **dict.fromkeys(("sparse", "sparse_coo_tensor", "sparse_csr_tensor"), _SPARSE),
     **dict.fromkeys(("_C", "_dynamo", "_inductor", "ops", "library", "classes"), _INSIDE),
+    **dict.fromkeys(("linalg.eig", "linalg.eigvals"), _COMPLEX),
     "fx": "mt.jit(f).graph(...) gives a function's graph, which mt.Graph, mt.passes and mt.inspect work on",
     "hub": "there is no network in it; mt.load reads files of weights",
     "multiprocessing": "Python's own multiprocessing passes arrays; a DataLoader takes num_workers",

@@ -91,6 +91,12 @@ def _of_sort(node: Node) -> int:
     return node.spec.size * max(length - 1, 0).bit_length()
 
 
+def _of_decomposition(node: Node) -> int:
+    """Count the size of a matrix times its lesser length, of which routines take a few times as many."""
+    x = node.inputs[0].spec
+    return x.size * min(x.shape[-2:])
+
+
 def _of_indexing(node: Node) -> int:
     return node.inputs[1].spec.size if node.primitive.name == "scatter_add" else 0
 
@@ -126,6 +132,7 @@ FLOPS: dict[str, Callable[[Node], int]] = {  # by kind of the primitive
     "contraction": _of_contraction,
     "control": _of_bodies,
     "sort": _of_sort,
+    "decomposition": _of_decomposition,
     "indexing": _of_indexing,
     "movement": _nothing,
     "source": _nothing,

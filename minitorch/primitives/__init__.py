@@ -13,6 +13,7 @@ from types import ModuleType
 from ..ir import PRIMITIVES, Primitive
 from .checking import check
 from .contraction import dot
+from .decomposition import decompose
 from .elementwise import (
     absolute,
     add,
@@ -57,8 +58,8 @@ from .sources import Literal, constant, iota, random_bits
 __all__ = [
     "PRIMITIVES", "Literal", "Primitive", "absolute", "add", "argmax", "argsort", "atan2", "barrier", "bitcast",
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cast", "check", "concatenate", "constant", "cos",
-    "cumprod", "cumsum", "diagonal", "div", "dot", "equal", "erf", "exp", "expand", "expm1", "flip", "floor",
-    "floor_divide", "gather", "iota", "less", "less_equal", "log", "log1p", "maximum", "mul", "neg", "pad",
+    "cumprod", "cumsum", "decompose", "diagonal", "div", "dot", "equal", "erf", "exp", "expand", "expm1", "flip",
+    "floor", "floor_divide", "gather", "iota", "less", "less_equal", "log", "log1p", "maximum", "mul", "neg", "pad",
     "permute", "power", "random_bits", "reduce_max", "reduce_prod", "reduce_sum", "remainder", "reshape", "scatter",
     "scatter_add", "shift_left", "shift_right", "sin", "slice_", "sqrt", "sub", "tanh", "trunc", "unfold",
     "where",

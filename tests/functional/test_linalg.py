@@ -269,3 +269,37 @@ def test_with_beta_0_the_first_operand_has_a_gradient_of_zero_and_its_nan_does_n
     result = mt.addmm(x, a, a, beta=0)
     result.sum().backward()
     assert result.tolist() == [[2, 2], [2, 2]] and x.grad.tolist() == [[0, 0], [0, 0]]
+
+
+MATRIX = np.array([[4.0, 1.0, 2.0], [1.0, 5.0, 0.5], [2.0, 0.5, 6.0]])
+FACTORS = {
+    "cholesky": lambda x: (lambda low: low @ low.mT)(mt.linalg.cholesky(x)),
+    "eigh": lambda x: (lambda f: f.eigenvectors @ (f.eigenvalues.unsqueeze(-1) * f.eigenvectors.mT))(mt.linalg.eigh(x)),
+    "inv": lambda x: mt.linalg.inv(mt.linalg.inv(x)),
+    "pinv": lambda x: x @ mt.linalg.pinv(x) @ x,
+    "qr": lambda x: (lambda q, r: q @ r)(*mt.linalg.qr(x)),
+    "solve": lambda x: mt.linalg.solve(mt.eye(3, dtype=x.dtype) * 2, x) * 2,
+    "svd": lambda x: (lambda u, s, vh: u @ (s.unsqueeze(-1) * vh))(*mt.linalg.svd(x)),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+@pytest.mark.parametrize("batch", [(), (2,), (0,)])
+def test_the_product_of_a_matrixs_factors_is_the_matrix_in_every_mode(name, batch):
+    x = mt.tensor(np.broadcast_to(MATRIX, (*batch, 3, 3)).copy(), requires_grad=True)
+    for function in (FACTORS[name], mt.jit(FACTORS[name])):
+        result = function(x)
+        np.testing.assert_allclose(result.detach().numpy(), x.detach().numpy(), rtol=1e-10, atol=1e-12)
+        (gradient,) = mt.autograd.grad((result * result).sum(), [x])
+        wanted = 2 * x.detach().numpy()
+        if name in ("cholesky", "eigh"):  # which read one triangle
+            gradient = (gradient + gradient.mT) / 2
+        np.testing.assert_allclose(gradient.numpy(), wanted, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("call", [mt.linalg.inv, lambda x: mt.linalg.solve(x, x), mt.linalg.cholesky])
+def test_a_matrix_without_the_answer_is_refused_alike_in_every_mode(call):
+    x = -mt.ones(2, 2)
+    for function in (call, mt.jit(call), mt.jit(call, backend="interpret")):
+        with pytest.raises(mt.linalg.LinAlgError, match=r"ingular|not positive"):
+            function(x)

@@ -469,6 +469,43 @@ add("scatter_reduce", real(3, 4), whole(2, 4), real(2, 4), call=lambda x, i, y: 
 add("scatter_reduce", real(3, 4), whole(2, 4), real(2, 4), call=lambda x, i, y: mt.scatter_reduce(x, 0, i, y, "mean"))
 add("multinomial", positive(3, 4), call=lambda x: mt.multinomial(x, 3).sort().values * 0, smooth=False)
 
+# Factors of matrices --------------------------------------------------------------------------------------------------
+
+_SYMMETRIC = (np.array([[4, 1, 0.5], [1, 3, -1], [0.5, -1, 5]]) + real(3, 3) * 0).astype(np.float32)
+_SQUARE = _SYMMETRIC + real(3, 3) * 0.5
+
+
+def _of(name: str) -> Any:
+    """The function of a name with a dot, also where `mt` stands for another library."""
+    found: Any = mt
+    for each in name.split("."):
+        found = getattr(found, each)
+    return found
+
+
+def _whole(x: mt.Tensor) -> mt.Tensor:
+    return (x + x.mT) / 2
+
+
+for _name in ["det", "inverse", "logdet", "linalg.inv", "linalg.det"]:
+    add(_name, _SQUARE, call=lambda x, name=_name: _of(name)(x))
+add("slogdet", _SQUARE, call=lambda x: mt.slogdet(x)[1])
+add("cholesky", _SYMMETRIC, call=lambda x: mt.cholesky(_whole(x)))
+add("matrix_power", _SQUARE, call=lambda x: mt.matrix_power(x, 3))
+add("matrix_power", _SQUARE, call=lambda x: mt.matrix_power(x, -2))
+add("pinverse", real(3, 2))
+add("qr", _SQUARE)
+add("svd", real(3, 2), call=lambda x: mt.svd(x)[1])
+add("linalg.svd", real(2, 3), call=lambda x: mt.linalg.svd(x, full_matrices=False)[0] ** 2)
+add("linalg.qr", real(2, 3), call=lambda x: mt.linalg.qr(x)[1])
+add("linalg.eigh", _SYMMETRIC, call=lambda x: mt.linalg.eigh(_whole(x))[1] ** 2)
+add("linalg.solve", np.stack([_SQUARE, _SYMMETRIC]), real(3, 2), call=lambda a, b: mt.linalg.solve(a, b))
+add("linalg.lstsq", real(3, 2), real(3, 2), call=lambda a, b: mt.linalg.lstsq(a, b)[0])
+for _order in ("fro", "nuc", 2, 1):
+    add("linalg.matrix_norm", real(2, 3), call=lambda x, order=_order: mt.linalg.matrix_norm(x, order))
+add("linalg.vector_norm", real(2, 3), call=lambda x: mt.linalg.vector_norm(x, 3, dim=1))
+add("histogram", real(3, 4), call=lambda x: mt.histogram(x, 4), smooth=False)
+
 # Methods and operators that no function above is ----------------------------------------------------------------------
 
 METHODS: list[Case] = []

@@ -21,7 +21,7 @@ FEW_GROUPS = 12  # runs of a program that has a single line
 MOST_NAMES = 20  # in a title
 _ROLES = {role.name for role in ROLES}
 # The most telling property of a group comes first.
-_ORDER = ("contraction", "reduction", "argreduction", "scan", "sort", "indexing", "random")
+_ORDER = ("contraction", "decomposition", "reduction", "argreduction", "scan", "sort", "indexing", "random")
 _WORK = {
     name: _ORDER.index(primitive.kind) if primitive.kind in _ORDER else len(_ORDER) + (primitive.kind == "movement")
     for name, primitive in PRIMITIVES.items()

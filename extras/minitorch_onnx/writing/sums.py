@@ -84,6 +84,12 @@ def sorted_dimension(b: Building, node: Node, name: str, count: int) -> Sequence
     return b.results[key]
 
 
+def _decompose(b: Building, node: Node, operands: list[str]) -> str:
+    if node.params["routine"] == "det":
+        return b.op("Det", operands[0])
+    b.refuse(f"{node.params['routine']} of matrices", "ONNX has no such operator")
+
+
 def _dot(b: Building, node: Node, operands: list[str]) -> str:
     dtype: DType = node.params["dtype"]
     types = [each.dtype for each in node.inputs]
@@ -177,6 +183,7 @@ ROWS: dict[str, Row] = {
     "argmax": _place("ArgMax"),
     "argmin": _place("ArgMin"),
     "argsort": _argsort,
+    "decompose": _decompose,
     "ceil": operator("Ceil"),
     "cumprod": _cumprod,
     "cumsum": _cumsum,

@@ -95,6 +95,27 @@ def _argsort(x: Any, *, dim: int, descending: bool) -> Any:
     return lax.sort((x, places), dimension=dim, is_stable=True, num_keys=1)[1]
 
 
+_DECOMPOSED: dict[str, Rule] = {
+    "cholesky": jnp.linalg.cholesky,
+    "det": jnp.linalg.det,
+    "eigh": jnp.linalg.eigh,
+    "inv": jnp.linalg.inv,
+    "qr": jnp.linalg.qr,
+    "qr_complete": lambda x: jnp.linalg.qr(x, mode="complete"),
+    "slogdet": jnp.linalg.slogdet,
+    "solve": jnp.linalg.solve,
+    "svd": lambda x: jnp.linalg.svd(x, full_matrices=False),
+    "svd_full": jnp.linalg.svd,
+}
+
+
+def _decompose(x: Any, *others: Any, routine: str) -> Any:
+    found = _DECOMPOSED[routine](x, *others)
+    if not isinstance(found, tuple):
+        return found
+    return jnp.concatenate([jnp.reshape(each, (*x.shape[:-2], -1)) for each in found], -1)
+
+
 def _gather(x: Any, *indices: Any) -> Any:
     return x.at[indices].get(**AS_THEY_ARE)
 
@@ -165,6 +186,7 @@ RULES: dict[str, Rule] = {
     "cumsum": _scan(lax.cumsum, lax.cummax),
     "cumprod": _scan(lax.cumprod, lax.cummin),
     "argsort": _argsort,
+    "decompose": _decompose,
     "gather": _gather,
     "scatter": _scatter,
     "scatter_add": _scatter_add,

@@ -15,9 +15,11 @@ from ... import primitives as P
 from ...dtypes import int64
 from ...errors import ShapeError
 from ...interpreters import broadcast_shapes, handled
+from ...packages import load
 from ...tensor import Tensor, with_value
 from ..movement.arranging import roll
 from ..movement.parts import diagonal
+from ..movement.selection import where
 from ..movement.shaping import broadcast_tensors
 from ..operands import Operand, fitting, is_operand, number, operand, promote, promote_all, to_dtype, widened
 from ..options import as_int, equals, ints, is_traced, wrap_dim
@@ -403,6 +405,119 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
         (2, 2)
     """
     return _fused("addbmm", _sum_of_batch, input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+# Factors and inverses, in `minitorch.linalg` ----------------------------------------------------------------
+
+
+def _linalg() -> Any:
+    """Return the module `minitorch.linalg`, loaded when it is used."""
+    return load("minitorch.functional.linalg")
+
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """Return `linalg.cholesky`: the triangular L with ``input = L @ L.mT``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.cholesky(mt.tensor([[4.0, 0.0], [0.0, 9.0]]))
+        tensor([[2., 0.],
+                [0., 3.]])
+    """
+    return _linalg().cholesky(input, upper=upper)  # type: ignore[no-any-return]
+
+
+def det(input: Tensor) -> Tensor:
+    """Return the determinant of a square matrix.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.det(mt.tensor([[2.0, 1.0], [0.0, 4.0]]))
+        tensor(8.)
+    """
+    return _linalg().det(input)  # type: ignore[no-any-return]
+
+
+def logdet(input: Tensor) -> Tensor:
+    """Return the logarithm of the determinant, NaN if that is negative.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.logdet(mt.eye(3))
+        tensor(0.)
+    """
+    sign, result = _linalg().slogdet(input)
+    return where(sign.lt(0), math.nan, result).to(result.dtype)
+
+
+def slogdet(input: Tensor) -> Any:
+    """Return `linalg.slogdet`: the sign of the determinant, and the logarithm of its absolute value.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.slogdet(mt.eye(3)).logabsdet
+        tensor(0.)
+    """
+    return _linalg().slogdet(input)
+
+
+def inverse(input: Tensor) -> Tensor:
+    """Return the inverse of a square matrix.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.inverse(mt.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
+    return _linalg().inv(input)  # type: ignore[no-any-return]
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """Return `linalg.pinv`: the Moore-Penrose inverse.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.pinverse(mt.tensor([[2.0], [0.0]]))
+        tensor([[0.5000, 0.0000]])
+    """
+    return _linalg().pinv(input, rcond)  # type: ignore[no-any-return]
+
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Return a square matrix times itself, n times.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.matrix_power(mt.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+        tensor([[1., 5.],
+                [0., 1.]])
+    """
+    return _linalg().matrix_power(input, n)  # type: ignore[no-any-return]
+
+
+def qr(input: Tensor, some: bool = True) -> Any:
+    """Return `linalg.qr`, reduced if `some`, else complete.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.qr(mt.eye(2)).R.abs()
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+    return _linalg().qr(input, "reduced" if some else "complete")
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Return U, S and V with ``input = U @ diag(S) @ V.mT``; `linalg.svd` returns V transposed.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.svd(mt.tensor([[3.0, 0.0], [0.0, 4.0]]))[1]
+        tensor([4., 3.])
+    """
+    u, s, vh = _linalg().svd(input, not some)
+    return (u, s, vh.mT) if compute_uv else (u * 0, s, vh.mT * 0)
 
 
 # The operator @ -------------------------------------------------------------------------------------------

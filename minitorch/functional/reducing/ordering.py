@@ -6,7 +6,7 @@ One primitive, `argsort`, compares; the values and their gradient follow by `gat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +22,19 @@ from ...tensor import Tensor
 from ..families import member
 from ..movement.gathering import gather
 from ..movement.parts import dim_with_places, part
+from ..movement.selection import where
 from ..movement.shaping import ravel, squeeze, unsqueeze
 from ..operands import Operand, from_array, number, operand, promote, to_dtype
 from ..options import as_int, checked, probability, require_float, whole, wrap_dim
 from ..pointwise.casting import contiguous
 from .reductions import kept_shape
+
+
+class Histogram(NamedTuple):
+    """Counts, and the ends of the intervals."""
+
+    hist: Tensor
+    bin_edges: Tensor
 
 
 class Ordered(NamedTuple):
@@ -265,6 +273,49 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     place = ((x - low) * bins / (high - low)).clamp(0, bins - 1).nan_to_num().long()
     inside = to_dtype((x >= low) & (x <= high), x.dtype)
     return P.expand(number(0, x.dtype), shape=(bins,)).scatter_add(0, place, inside)
+
+
+def histogram(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Histogram:
+    """Return how many elements are in each interval, and the ends of the intervals.
+
+    Args:
+        input: a float tensor.
+        bins: the number of equal intervals, or a sequence of their ends; the last one contains its upper end.
+        range: the ends of the first and the last interval, by default the least and the largest element.
+        weight: what each element counts.
+        density: whether the result is a density, whose integral is 1.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.histogram(mt.tensor([1.0, 2.0, 1.0, 4.0]), bins=3)
+        Histogram(hist=tensor([2., 1., 1.]), bin_edges=tensor([1., 2., 3., 4.]))
+    """
+    require_float(input, "histogram")
+    x = ravel(input)
+    if isinstance(bins, Tensor):
+        edges = to_dtype(bins, x.dtype)
+    else:
+        if as_int(bins) <= 0:
+            raise ValueError(f"histogram: bins is 1 or more, not {bins}")
+        low, high = (x.min(), x.max()) if range is None else (number(each, x.dtype) for each in range)
+        low, high = low - (low == high).to(x.dtype) / 2, high + (low == high).to(x.dtype) / 2
+        edges = low + P.cast(P.iota(size=bins + 1, dtype=int64), dtype=x.dtype) * ((high - low) / bins)
+        edges = P.concatenate(edges[:-1], P.reshape(high, shape=(1,)), dim=0)
+    count = edges.shape[0] - 1
+    place = (
+        (searchsorted(edges, x, right=True) - 1).minimum(count - to_dtype(x == edges[-1], int64)).clamp(0, count - 1)
+    )
+    inside = (x >= edges[0]) & (x <= edges[-1])
+    each = to_dtype(inside, x.dtype) if weight is None else where(inside, ravel(weight), 0.0).to(x.dtype)
+    found = P.expand(number(0, x.dtype), shape=(count,)).scatter_add(0, place, each)
+    return Histogram(found / found.sum() / edges.diff() if density else found, edges)
 
 
 def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
