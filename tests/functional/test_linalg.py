@@ -277,9 +277,9 @@ FACTORS = {
     "eigh": lambda x: (lambda f: f.eigenvectors @ (f.eigenvalues.unsqueeze(-1) * f.eigenvectors.mT))(mt.linalg.eigh(x)),
     "inv": lambda x: mt.linalg.inv(mt.linalg.inv(x)),
     "pinv": lambda x: x @ mt.linalg.pinv(x) @ x,
-    "qr": lambda x: (lambda q, r: q @ r)(*mt.linalg.qr(x)),
+    "qr": lambda x: mt.linalg.multi_dot([*mt.linalg.qr(x)]),
     "solve": lambda x: mt.linalg.solve(mt.eye(3, dtype=x.dtype) * 2, x) * 2,
-    "svd": lambda x: (lambda u, s, vh: u @ (s.unsqueeze(-1) * vh))(*mt.linalg.svd(x)),
+    "svd": lambda x: (lambda f: f.U @ (f.S.unsqueeze(-1) * f.Vh))(mt.linalg.svd(x)),
 }
 
 

@@ -796,6 +796,75 @@ def test_optimisers(name, options, dtype):
             np.testing.assert_allclose(a[key], b[key], err_msg=key)
 
 
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+@pytest.mark.parametrize("options", [{}, {"history_size": 3, "max_iter": 7}, {"lr": 0.3, "max_eval": 4}], ids=str)
+@pytest.mark.parametrize("loss", [rosenbrock, lambda x: (x**4).sum() + (x * x.flip(0)).sum().sin()])
+def test_lbfgs(search, options, loss):
+    seen: list[Any] = []
+    for lib, optimisers in ((mt, optim), (torch, torch.optim)):
+        ps = [lib.tensor(numbers(4) * 0.5, requires_grad=True), lib.tensor(numbers(1, 2, seed=1), requires_grad=True)]
+        lr = {"lr": 1e-3} if search is None and loss is rosenbrock else {}
+        optimizer, found = optimisers.LBFGS(ps, line_search_fn=search, **{**options, **lr}), []
+
+        def closure(optimizer=optimizer, ps=ps):
+            optimizer.zero_grad()
+            value = loss(ps[0]) + (ps[1] ** 2).sum()
+            value.backward()
+            return value
+
+        for _ in range(4):
+            found += [optimizer.step(closure).item(), *ps[0].tolist(), *ps[1][0].tolist()]
+        state = optimizer.state[ps[0]]
+        seen.append((found, state["func_evals"], state["n_iter"]))
+    assert seen[0][0] == pytest.approx(seen[1][0], rel=1e-5, abs=1e-8)
+    assert seen[0][1:] == seen[1][1:]
+
+
+@pytest.mark.parametrize("rule", [None, "get_ema_multi_avg_fn", "get_ema_avg_fn"])
+@pytest.mark.parametrize("buffers", [False, True])
+def test_averaged_models(rule, buffers):
+    seen: list[Any] = []
+    weights = [numbers(4, 3, seed=seed, dtype="float32") for seed in range(4)]
+    for lib, layers, utils in ((mt, nn, optim.swa_utils), (torch, torch.nn, torch.optim.swa_utils)):
+        model = layers.Sequential(layers.Linear(3, 4), layers.BatchNorm1d(4))
+        options = {} if rule is None else {"multi_avg_fn" if "multi" in rule else "avg_fn": getattr(utils, rule)(0.9)}
+        average = utils.AveragedModel(model, use_buffers=buffers, **options)
+        for weight in weights:
+            with lib.no_grad():
+                model[0].weight.copy_(lib.tensor(weight))
+                model[0].bias.zero_()
+            model(lib.tensor(weight))
+            average.update_parameters(model)
+        found = [{name: each.numpy().copy() for name, each in average.state_dict().items()}]
+        utils.update_bn([lib.tensor(weight) for weight in weights], average)
+        seen.append([*found, {name: each.numpy() for name, each in average.state_dict().items()}])
+    for mine, yours in zip(*seen, strict=True):
+        assert list(mine) == [name for name in yours if name != "n_averaged"] or set(mine) == set(yours)
+        for name, value in mine.items():
+            np.testing.assert_allclose(value, yours[name], rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("strategy", ["cos", "linear"])
+def test_swalr(strategy):
+    seen = []
+    for lib, optimisers in ((mt, optim), (torch, torch.optim)):
+        optimizer = optimisers.SGD([lib.zeros(1, requires_grad=True)], lr=1.0)
+        scheduler = optimisers.swa_utils.SWALR(optimizer, 0.1, anneal_epochs=4, anneal_strategy=strategy)
+        rates = []
+        for epoch in range(8):
+            optimizer.step()
+            if epoch == 2:
+                optimizer.param_groups[0]["lr"] *= 0.7
+            scheduler.step()
+            rates.append(optimizer.param_groups[0]["lr"])
+        seen.append(rates)
+    assert seen[0] == pytest.approx(seen[1])
+
+
 SCHEDULERS = {
     "StepLR": lambda random: {"step_size": random.randint(1, 4), "gamma": random.choice([0.5, 0.1, 2.0])},
     "CosineAnnealingLR": lambda random: {"T_max": random.randint(1, 6), "eta_min": random.choice([0, 0.01])},

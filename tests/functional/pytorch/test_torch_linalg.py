@@ -74,7 +74,8 @@ case("qr", numbers(3, 5), of=lambda r: r[1] ** 2, mode="complete")
 for _shapes in (((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (3, 2)), ((2, 3, 3), (2, 3)), ((3, 3), (5, 3, 2))):
     case("solve", *(numbers(*each) for each in _shapes))
 case("solve", numbers(3, 3), numbers(2, 3), left=False)
-for _options in ({"upper": True}, {"upper": False, "left": False}, {"upper": True, "unitriangular": True}):
+_triangles: list[dict[str, Any]] = [{"upper": True}, {"upper": False, "left": False}]
+for _options in (*_triangles, {"upper": True, "unitriangular": True}):
     case("solve_triangular", numbers(3, 3) + 3 * np.eye(3), numbers(3, 3), **_options)
 case("vecdot", numbers(2, 3), numbers(2, 3))
 case("cross", numbers(2, 3), numbers(2, 3))
