@@ -42,6 +42,10 @@ inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 
 globals().update(FUNCTIONS)
 
+_NN_MODULES = (  # the files of `torch.nn.modules`, from which programs import its classes
+    "activation batchnorm container conv dropout linear loss module normalization padding pooling rnn sparse "
+    "transformer upsampling"
+)
 _BESIDE = {  # modules of packages beside the engine, by their names in this one; a longer name before its beginning
     "accelerator": "minitorch_torch.accelerator",
     "amp": "minitorch_amp",
@@ -58,6 +62,7 @@ _BESIDE = {  # modules of packages beside the engine, by their names in this one
     "inspect": "minitorch_inspect",
     "linalg": f"{__name__}.functional.linalg",
     "mps": "minitorch_torch.accelerator",
+    **{f"nn.modules.{name}": f"{__name__}.nn" for name in _NN_MODULES.split()},
     "nn.modules": f"{__name__}.nn",
     "nn.parallel": "minitorch_torch.parallel",
     "passes.affine": "minitorch_inference.affine",
@@ -96,7 +101,7 @@ _LATER = {
     "lazy": f"{__name__}.modes.ways_in.lazy",
     "load": "minitorch_checkpoints.checkpoints",
     "load_frozen": "minitorch_inference.frozen_graph",
-    **dict.fromkeys(("Size", "compile", "inference_mode"), "minitorch_torch.functions"),
+    **dict.fromkeys(("Size", "compile", "inference_mode", "set_printoptions"), "minitorch_torch.functions"),
     **dict.fromkeys(("channels_last", "channels_last_3d", "strided"), "minitorch_torch.functions"),
     **dict.fromkeys(("contiguous_format", "preserve_format"), "minitorch_torch.functions"),
     **{f"{kind}Tensor": "minitorch_torch.tensor_types" for kind in _KINDS.split()},
@@ -119,7 +124,6 @@ __all__ = [
     "get_num_threads", "grad", "half", "hessian", "inf", "inference_mode", "inspect", "int", "int16", "int32", "int64",
     "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian", "jit", "lazy", "linalg", "load", "load_frozen",
     "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder", "primitives", "profile",
-    "profiler", "quantization", "save", "scan", "set_grad_enabled", "set_num_threads", "sharding", "short",
-    "uint32", "uint8", "utils", "value_and_grad", "vjp", "vmap", "while_loop",
-    *FUNCTIONS,
+    "profiler", "quantization", "save", "scan", "set_grad_enabled", "set_num_threads", "set_printoptions",
+    "sharding", "short", "uint32", "uint8", "utils", "value_and_grad", "vjp", "vmap", "while_loop", *FUNCTIONS,
 ]  # fmt: skip

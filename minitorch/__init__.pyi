@@ -30,6 +30,7 @@ from minitorch_torch import utils as utils
 from minitorch_torch.functions import Size as Size
 from minitorch_torch.functions import compile as compile
 from minitorch_torch.functions import inference_mode as inference_mode
+from minitorch_torch.functions import set_printoptions as set_printoptions
 from minitorch_torch.standing_in import as_torch as as_torch
 from minitorch_torch.tensor_types import BoolTensor as BoolTensor
 from minitorch_torch.tensor_types import ByteTensor as ByteTensor
@@ -122,6 +123,7 @@ from .functional.movement.gathering import index_select as index_select
 from .functional.movement.gathering import masked_fill as masked_fill
 from .functional.movement.gathering import masked_select as masked_select
 from .functional.movement.gathering import nonzero as nonzero
+from .functional.movement.gathering import put as put
 from .functional.movement.gathering import scatter as scatter
 from .functional.movement.gathering import scatter_add as scatter_add
 from .functional.movement.gathering import scatter_reduce as scatter_reduce
@@ -995,6 +997,7 @@ __all__ = [
     "profile",
     "profiler",
     "promote_types",
+    "put",
     "qr",
     "quantile",
     "quantization",
@@ -1027,6 +1030,7 @@ __all__ = [
     "select",
     "set_grad_enabled",
     "set_num_threads",
+    "set_printoptions",
     "sgn",
     "sharding",
     "short",

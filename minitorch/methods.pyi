@@ -703,6 +703,10 @@ class TensorMethods(Drawable):
         """Return the first operand to the power of the second, as Python's ``**``."""
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
         """Return the product of the elements; of integers and bools in int64."""
+    def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
+        """Write, or add, elements at positions in the row of all elements; negative ones count from the end."""
+    def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
+        """Write, or add, elements at positions in the row of all elements; negative ones count from the end."""
     def qr(self, some: builtins.bool = True) -> Any:
         """Return `linalg.qr`, reduced if `some`, else complete."""
     def quantile(

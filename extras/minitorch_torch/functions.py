@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import minitorch as mt
+from minitorch.functional.printing import OPTIONS
 
 # PyTorch's names for layouts of memory: options that take them ignore them.
 strided, contiguous_format, preserve_format = "strided", "contiguous_format", "preserve_format"
@@ -100,3 +101,42 @@ def compile(
     if disable:
         return model
     return mt.jit(model) if backend == "inductor" else mt.jit(model, backend=backend)
+
+
+_PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Choose how tensors are printed.
+
+    Args:
+        precision: digits after the point, 4 at first.
+        threshold: elements from which on only the edges are shown, 1000 at first.
+        edgeitems: how many elements each end of a dimension then has, 3 at first.
+        linewidth: characters in a line, 80 at first.
+        profile: ``"default"``, ``"short"`` or ``"full"``, for all of these.
+        sci_mode: whether floats are written with exponents; None if their range decides.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.set_printoptions(precision=2)
+        >>> mt.tensor([1.12345])
+        tensor([1.12])
+        >>> mt.set_printoptions(profile="default")
+    """
+    if profile is not None and profile not in _PROFILES:
+        raise ValueError(f"set_printoptions: profile is one of {', '.join(_PROFILES)}, not {profile!r}")
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    chosen = {**_PROFILES.get(profile or "", {}), **{name: each for name, each in given.items() if each is not None}}
+    vars(OPTIONS).update(chosen, sci_mode=sci_mode)

@@ -107,6 +107,12 @@ def _masked_fill(scope: Scope) -> Call:
     return (x, mask, scope.number(dtype_of(scope, x))), {}
 
 
+@recipe("histogram")
+def _histogram(scope: Scope) -> Call:
+    x = scope.with_dims(1, 3, "float")
+    return (x, scope.pick(1, 3, 10)), {"range": (-2.0, 2.0)} | maybe(scope, density=(True, False))
+
+
 @recipe("searchsorted")
 def _searchsorted(scope: Scope) -> Call:
     edges = scope.input((scope.pick(1, 3, 8),), scope.any_dtype(), "sorted")

@@ -157,7 +157,12 @@ def _interpolate(scope: Scope) -> Call:
 @recipe("pixel_shuffle", "pixel_unshuffle")
 def _shuffle(scope: Scope) -> Call:
     by = scope.pick(1, 2, 3)
-    shape = (*scope.any_shape(scope.below(2)), by * by * scope.pick(1, 2), by * scope.length(), by * scope.length())
+    shape = (
+        *scope.any_shape(scope.below(2)),
+        by * by * scope.pick(1, 2),
+        by * scope.pick(1, 2, 5),
+        by * scope.pick(1, 3),
+    )
     return (scope.tensor(shape, scope.any_dtype("float")), by), {}
 
 
@@ -234,6 +239,13 @@ def reduced(scope: Scope) -> dict[str, Any]:
 def _loss(scope: Scope) -> Call:
     x = scope.tensor(category="float")
     return (x, like(scope, x, shape_of(scope, x))), reduced(scope)
+
+
+@recipe("ctc_loss")
+def _ctc_loss(scope: Scope) -> Call:
+    time, batch, length = scope.pick(3, 5), scope.pick(1, 2), scope.pick(1, 2)
+    x = scope.tensor((time, batch, 4), scope.pick("float32", "float64"))
+    return (x, scope.indices((batch, length), 4), [time] * batch, [length] * batch), reduced(scope)
 
 
 @recipe("soft_margin_loss", "multilabel_soft_margin_loss", "hinge_embedding_loss", "poisson_nll_loss")

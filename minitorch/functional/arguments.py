@@ -83,11 +83,15 @@ def public(name: str, function: Any, module: str = "", strict: bool = False) -> 
     if not inspect.isfunction(function) or name.startswith("__") or "Callable" in str(function.__annotations__):
         return published(name, function)
     parameters = inspect.signature(function).parameters if strict else {}
+    names = [*inspect.signature(function).parameters]
+    place = names.index("reduction") if "reduction" in names else None
     allowed = {each: ALLOWED.get(str(parameter.annotation), (object,)) for each, parameter in parameters.items()}
     kinds = tuple(allowed.values())
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
+        if place is not None and len(args) > place and not isinstance(args[place], str):
+            args, options = _with_reduction(args, place, options)
         if options and not RENAMED.isdisjoint(options):
             taken = inspect.signature(function).parameters
             options = renamed(options, taken)
@@ -111,6 +115,14 @@ def public(name: str, function: Any, module: str = "", strict: bool = False) -> 
     if module:
         called.__module__, called.__qualname__ = module, name
     return published(name, called)
+
+
+def _with_reduction(
+    args: tuple[Any, ...], place: int, options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Take PyTorch's earlier ``(..., size_average, reduce, reduction)``, where reduction alone is expected now."""
+    given = dict(zip((*_EARLIER, "reduction"), args[place:], strict=False))
+    return args[:place], {**given, **options}
 
 
 def renamed(options: dict[str, Any], taken: Collection[str]) -> dict[str, Any]:

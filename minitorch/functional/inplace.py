@@ -231,8 +231,8 @@ FROM_FUNCTIONS = (
     "div", "divide", "eq", "erf", "exp", "exp2", "expm1", "fill_diagonal", "floor", "floor_divide", "fmod",
     "frac", "ge", "gt", "index_add", "index_copy", "index_fill", "le", "lerp", "log", "log10", "log1p", "log2",
     "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "masked_fill", "masked_scatter", "mul",
-    "multiply", "nan_to_num", "ne", "neg", "negative", "pow", "reciprocal", "relu", "remainder", "round", "rsqrt",
-    "scatter", "scatter_add", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "sub", "subtract", "tan",
+    "multiply", "nan_to_num", "ne", "neg", "negative", "pow", "put", "reciprocal", "relu", "remainder", "round",
+    "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "sub", "subtract", "tan",
     "tanh", "tril", "triu", "true_divide", "trunc",
 )  # fmt: skip
 

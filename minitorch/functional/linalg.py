@@ -28,6 +28,7 @@ from .movement.shaping import movedim
 from .options import as_int
 from .reducing import linalg as products
 from .reducing import reductions
+from .reducing.contraction import check_types
 
 LinAlgError = np.linalg.LinAlgError
 
@@ -406,6 +407,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         return solve(A.mT, B.mT).mT
     if A.ndim < 2 or not B.ndim:
         raise ShapeError("MT201", f"solve: {A.spec} and {B.spec} do not fit")
+    check_types("solve", A, B)
     is_vector = B.ndim == 1 or B.shape == A.shape[:-1]
     b = B.unsqueeze(-1) if is_vector else B
     a = A

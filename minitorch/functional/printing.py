@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,27 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 NumberText = Callable[[Any], str]
 
-PRECISION = 4  # digits after the point
-LINE_WIDTH = 80
-SUMMARY_ABOVE = 1000  # elements; from there on only the edges are shown
-EDGE = 3  # elements at each end of a dimension, in a summary
+
+@dataclass
+class Options:
+    """How numbers are shown, as `minitorch.set_printoptions` says.
+
+    Attributes:
+        precision: digits after the point.
+        linewidth: characters in a line.
+        threshold: elements; from there on only the edges are shown,
+        edgeitems: of which each end of a dimension has so many.
+        sci_mode: whether floats are written with exponents; None if their range decides.
+    """
+
+    precision: int = 4
+    linewidth: int = 80
+    threshold: float = 1000
+    edgeitems: int = 3
+    sci_mode: bool | None = None
+
+
+OPTIONS = Options()
 TABLE_ROWS, TABLE_COLUMNS = 20, 12  # the largest table in a notebook
 
 
@@ -41,17 +59,21 @@ def number_text(numbers: Array) -> NumberText:
     sizes = np.abs(_deciding(numbers))
     largest, smallest = (sizes.max(), sizes.min()) if sizes.size else (1.0, 1.0)
     whole = bool(np.all(sizes == np.floor(sizes)))
-    if largest / smallest > 1000 or largest > 1e8 or (not whole and smallest < 1e-4):
-        return lambda number: f"{float(number):.{PRECISION}e}"
+    by_range = largest / smallest > 1000 or largest > 1e8 or (not whole and smallest < 1e-4)
+    if by_range if OPTIONS.sci_mode is None else OPTIONS.sci_mode:
+        return lambda number: f"{float(number):.{OPTIONS.precision}e}"
     if whole:
         return lambda number: f"{float(number):.0f}" + ("." if np.isfinite(number) else "")
-    return lambda number: f"{float(number):.{PRECISION}f}"
+    return lambda number: f"{float(number):.{OPTIONS.precision}f}"
 
 
 def edges(array: Array) -> Array:
     """Return the elements that a summary shows."""
     shown = [
-        [*range(EDGE), *range(length - EDGE, length)] if length > 2 * EDGE else range(length) for length in array.shape
+        [*range(OPTIONS.edgeitems), *range(length - OPTIONS.edgeitems, length)]
+        if length > 2 * OPTIONS.edgeitems
+        else range(length)
+        for length in array.shape
     ]
     result: Array = array[np.ix_(*shown)]
     return result
@@ -67,7 +89,7 @@ def array_text(array: Array, indent: int = 0) -> str:
     """
     if array.size == 0:
         return "[]"
-    summary = array.size > SUMMARY_ABOVE
+    summary = array.size > OPTIONS.threshold
     shown = edges(array) if summary else array
     write = number_text(shown)
     width = max(map(len, map(write, _deciding(shown))), default=1)
@@ -77,15 +99,19 @@ def array_text(array: Array, indent: int = 0) -> str:
 def _nested(array: Array, indent: int, summary: bool, write: NumberText) -> str:
     if array.ndim == 0:
         return write(array[()])
-    skip = summary and len(array) > 2 * EDGE
-    positions = [*range(EDGE), *range(len(array) - EDGE, len(array))] if skip else [*range(len(array))]
+    skip = summary and len(array) > 2 * OPTIONS.edgeitems
+    positions = (
+        [*range(OPTIONS.edgeitems), *range(len(array) - OPTIONS.edgeitems, len(array))]
+        if skip
+        else [*range(len(array))]
+    )
     parts = [_nested(array[position], indent + 1, summary, write) for position in positions]
     if skip:
-        parts.insert(EDGE, " ..." if array.ndim == 1 else "...")
+        parts.insert(OPTIONS.edgeitems, " ..." if array.ndim == 1 else "...")
     margin = " " * (indent + 1)
     if array.ndim > 1:
         return "[" + ("," + "\n" * (array.ndim - 1) + margin).join(parts) + "]"
-    per_line = max(1, (LINE_WIDTH - indent) // (len(parts[0]) + 2))
+    per_line = max(1, (OPTIONS.linewidth - indent) // (len(parts[0]) + 2))
     lines = [", ".join(parts[begin : begin + per_line]) for begin in range(0, len(parts), per_line)]
     return "[" + (",\n" + margin).join(lines) + "]"
 
@@ -94,7 +120,7 @@ def with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
     """Append facts to a text (on the same line if there is room, else below), and the closing bracket."""
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > LINE_WIDTH:
+        if column + len(suffix) + 2 > OPTIONS.linewidth:
             text += ",\n" + " " * indent + suffix
             column = indent + len(suffix)
         else:

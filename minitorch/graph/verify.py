@@ -80,6 +80,7 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
     "padding": _are_lists_of_ints,
     "result": is_int,
     "right": _are_lists_of_ints,
+    "routine": lambda value: type(value) is str,
     "shape": _are_ints,
     "size": is_int,
     "sliced": is_int,

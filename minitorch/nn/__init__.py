@@ -11,7 +11,7 @@ _NAMES = {
     "containers": "ModuleDict ModuleList ParameterList Sequential",
     "functions": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d AvgPool1d AvgPool2d BCELoss "
-        "BCEWithLogitsLoss CELU CircularPad1d CircularPad2d ConstantPad1d ConstantPad2d CosineEmbeddingLoss "
+        "BCEWithLogitsLoss CELU CTCLoss CircularPad1d CircularPad2d ConstantPad1d ConstantPad2d CosineEmbeddingLoss "
         "CosineSimilarity CrossEntropyLoss Dropout Dropout1d Dropout2d ELU Flatten Fold GELU GLU GaussianNLLLoss "
         "Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss HuberLoss Identity KLDivLoss L1Loss "
         "LeakyReLU LocalResponseNorm LogSigmoid LogSoftmax MSELoss MarginRankingLoss MaxPool1d MaxPool2d Mish "

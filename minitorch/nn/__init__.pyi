@@ -28,6 +28,7 @@ from .functions import ConstantPad2d as ConstantPad2d
 from .functions import CosineEmbeddingLoss as CosineEmbeddingLoss
 from .functions import CosineSimilarity as CosineSimilarity
 from .functions import CrossEntropyLoss as CrossEntropyLoss
+from .functions import CTCLoss as CTCLoss
 from .functions import Dropout as Dropout
 from .functions import Dropout1d as Dropout1d
 from .functions import Dropout2d as Dropout2d
@@ -145,6 +146,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "Bilinear",
+    "CTCLoss",
     "CircularPad1d",
     "CircularPad2d",
     "ConstantPad1d",

@@ -329,3 +329,5 @@ TripletMarginWithDistanceLoss = _loss(
 MarginRankingLoss = _loss("MarginRankingLoss", F.margin_ranking_loss, "0.", _THREE, tensors=3)
 _VECTORS = "mt.ones(1, 2), mt.ones(1, 2), mt.ones(1)"
 CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", F.cosine_embedding_loss, "0.", _VECTORS, tensors=3)
+_EVEN = "mt.zeros(3, 1, 2).log_softmax(-1), mt.tensor([[1]]), [3], [1]"
+CTCLoss = _loss("CTCLoss", F.ctc_loss, "0.2877", _EVEN, tensors=4)

@@ -15,6 +15,7 @@ from ..dtypes import float32, float64
 from ..errors import DTypeError, ShapeError
 from ..ir import Primitive, Shape, Spec
 from .declare import declare
+from .movement import together
 
 Array = np.ndarray[Any, Any]
 Sizes = Callable[..., tuple[Shape, ...]]  # from rows, columns and the lesser of both, the shapes of the results
@@ -42,6 +43,8 @@ def results(routine: str, *shapes: Shape) -> tuple[Shape, ...]:
 
 
 def _infer_decompose(x: Spec, *others: Spec, routine: str) -> Spec:
+    if routine not in ROUTINES or len(others) != (routine == "solve"):
+        raise ValueError(f"decompose: the routine is one of {', '.join(ROUTINES)}, of one operand, and solve of two")
     if x.dtype not in (float32, float64) or any(each.dtype is not x.dtype for each in others):
         kinds = " and ".join(str(each) for each in (x, *others))
         raise DTypeError("MT202", f"{routine}: {kinds}", why="it is for float32 or float64", fix="convert: x.float()")
@@ -75,5 +78,6 @@ decompose: Primitive = declare(
     _evaluate_decompose,
     variadic=True,
     refuses="biuV",
+    batch=lambda *operands, **params: decompose(*together(*operands), **params),
     doc="a routine of LAPACK: cholesky, det, eigh, inv, qr, slogdet, solve, svd",
 )

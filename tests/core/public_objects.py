@@ -146,7 +146,7 @@ def _optimizer(make: Callable[[Any], Any], scheduled: Callable[[Any], Any] | Non
     def step(found: Any) -> None:
         for each in of(found).param_groups[0]["params"]:
             each.grad = mt.ones_like(each.detach()) * 0.5
-        of(found).step()
+        of(found).step(lambda: mt.ones(()))
         if scheduled is not None:
             found.step()
 
@@ -468,6 +468,7 @@ def _modules() -> dict[str, Row]:
             lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0), 2), _ones(2, 1, 4), _ones(2, 1, 4)
         ),
         "CrossEntropyLoss": _module(lambda: nn.CrossEntropyLoss(weight=mt.ones(4)), _ones(*X), classes),
+        "CTCLoss": _module(nn.CTCLoss, _ones(5, 2, 3), mt.tensor([[1], [2]]), mt.tensor([5, 4]), mt.tensor([1, 1])),
         "MultiMarginLoss": _module(nn.MultiMarginLoss, _ones(*X), classes),
         "MultiLabelMarginLoss": _module(nn.MultiLabelMarginLoss, _ones(*X), mt.zeros(X, dtype=mt.int64)),
         "CosineEmbeddingLoss": _module(nn.CosineEmbeddingLoss, half, half, mt.ones(2)),
@@ -611,6 +612,7 @@ ROWS: dict[str, Row] = {
         name: _optimizer(lambda p, name=name: getattr(mt.optim, name)(p, lr=0.5))  # type: ignore[misc]
         for name in ("Adadelta", "Adagrad", "Adamax", "NAdam", "RMSprop")
     },
+    "LBFGS": _optimizer(mt.optim.LBFGS),
     "StepLR": _optimizer(lambda p: mt.optim.SGD(p, lr=0.5), lambda o: mt.optim.lr_scheduler.StepLR(o, 1)),
     "CosineAnnealingLR": _optimizer(
         lambda p: mt.optim.SGD(p, lr=0.5), lambda o: mt.optim.lr_scheduler.CosineAnnealingLR(o, 5)

@@ -14,6 +14,19 @@ from minitorch.errors import DTypeError, ShapeError
 from minitorch.nn import functional as F
 
 
+def test_earlier_flags_say_by_position_what_reduction_says():
+    x, y = mt.tensor([1.0, 2.0]), mt.tensor([1.0, 5.0])
+    for args, reduction in (
+        ((False,), "sum"),
+        ((None, False), "none"),
+        ((None, None, "sum"), "sum"),
+        ((True,), "mean"),
+    ):
+        assert mt.equal(F.mse_loss(x, y, *args), F.mse_loss(x, y, reduction=reduction))
+    wanted = F.max_pool2d(mt.ones(1, 5, 5), 2, ceil_mode=True).shape
+    assert F.max_pool2d(mt.ones(1, 5, 5), 2, 2, 0, 1, True).shape == wanted
+
+
 def randn(*shape, seed=0, grad=False):
     return mt.tensor(np.random.default_rng(seed).normal(size=shape), requires_grad=grad)
 

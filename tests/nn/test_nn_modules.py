@@ -456,6 +456,9 @@ def test_a_module_of_a_function_is_compiled_alone_and_takes_its_tensors_by_name(
     tensors = [mt.rand(shape) * 0.5 + 0.25 for _ in module.inputs.parameters]
     if name in ("CrossEntropyLoss", "NLLLoss", "MultiMarginLoss"):
         tensors[1] = mt.tensor([0, 1])
+    if name == "CTCLoss":
+        tensors[0] = mt.rand(3, 2, 2).log_softmax(-1)
+        tensors[1:] = [mt.tensor([[1], [1]]), mt.tensor([3, 2]), mt.tensor([1, 1])]
     if name == "MultiLabelMarginLoss":
         tensors[1] = mt.tensor([[0, -1], [1, -1]])
     if name == "CosineEmbeddingLoss":

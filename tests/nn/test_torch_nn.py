@@ -493,6 +493,32 @@ def test_nll_loss(reduction):
     check(mine, yours, numbers(3, 5, 2), np.array([[0, 4], [2, 1], [4, 4]]))
 
 
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("form", ["padded", "joined", "lists"])
+def test_ctc_loss(reduction, zero, form):
+    random = np.random.default_rng(0)
+    for time, batch, length in ((1, 1, 0), (1, 3, 2), (6, 1, 3), (6, 3, 3), (7, 4, 0)):
+        x, targets = numbers(time, batch, 4), random.integers(1, 4, (batch, length))
+        targets[0, 1:2] = targets[0, :1]
+        ends, counts = random.integers(1, time + 1, batch), random.integers(0, length + 1, batch)
+        if form == "joined":
+            targets = np.concatenate([row[:count] for row, count in zip(targets, counts, strict=True)])
+        results = []
+        for lib, losses in ((mt, F), (torch, TF)):
+            given = lib.tensor(x, requires_grad=True)
+            lengths = [tuple(each.tolist()) if form == "lists" else lib.tensor(each) for each in (ends, counts)]
+            loss = losses.ctc_loss(
+                given.log_softmax(-1), lib.tensor(targets), *lengths, reduction=reduction, zero_infinity=zero
+            )
+            if zero:
+                loss.square().sum().backward()
+            results.append((loss.detach().numpy(), given.grad.numpy() if zero else None))
+        np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-9)
+        if zero:
+            np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-7, atol=1e-12)
+
+
 # Modules --------------------------------------------------------------------------------------------------
 
 MODULES = [

@@ -29,7 +29,7 @@ from minitorch.nn import functional as F
 from minitorch_onnx.writing.model import ROWS, Interface, model_of
 from tests.onnx import onnx_models
 from tests.onnx.exported import assert_dynamic, assert_same, checked, kinds, run
-from tests.support.cases import CASES
+from tests.support.cases import CASES, LAPACK, WIDE
 from tests.support.graphs import arrays_for, assert_close, evaluate_graph, graphs
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,9 @@ def test_every_public_function_gives_its_numbers_in_another_runtime(opset):
         if case.name in DRAWS:
             with pytest.raises(TranslationError, match="writes in place to random_state"):
                 mt.export.onnx(case.function, *case.tensors(), opset_version=opset)
+        elif case.name in LAPACK:
+            with pytest.raises(TranslationError, match="ONNX has no such operator"):
+                mt.export.onnx(case.function, *case.tensors(), opset_version=opset)
         else:
             assert_same(case.function, *case.tensors(), rtol=1e-4, atol=1e-5, opset_version=opset)
 
@@ -70,7 +73,7 @@ def test_every_public_function_gives_its_numbers_in_another_runtime(opset):
 def test_older_operators_give_the_numbers_or_are_refused_with_the_newer_version():
     refused = set()
     for case in CASES:
-        if case.name not in DRAWS:
+        if case.name not in DRAWS | LAPACK:
             try:
                 assert_same(case.function, *case.tensors(), rtol=1e-4, atol=1e-5, opset_version=13)
             except TranslationError as error:
@@ -78,13 +81,13 @@ def test_older_operators_give_the_numbers_or_are_refused_with_the_newer_version(
                 refused.add(case.name)
     assert refused == {
         "bitwise_and", "bitwise_or", "bitwise_xor", "scatter", "scatter_add", "index_add", "index_copy", "index_fill",
-        "histc",
+        "histc", "histogram", "put", "F.embedding_bag",
     }  # fmt: skip
 
 
 def test_16_bits_are_rounded_after_every_operation():
     for case in CASES[::5]:
-        if case.name not in DRAWS:
+        if case.name not in DRAWS | WIDE:
             assert_same(case.function, *case.tensors(mt.float16), rtol=2e-2, atol=2e-2)
 
 

@@ -20,10 +20,10 @@ from minitorch_onnx.reading.loading import module_of, parsed
 from tests.onnx.exported import arrays, assert_same
 from tests.onnx.test_onnx_export import DRAWS, MODELS, Positions
 from tests.support import pages
-from tests.support.cases import CASES
+from tests.support.cases import CASES, LAPACK
 
 # The last of several updates of one element wins: ONNX does not say so, and computes who is the last.
-MORE_KERNELS = {"index_copy", "index_fill", "scatter"}
+MORE_KERNELS = {"put", "index_copy", "index_fill", "scatter"}
 # Constants of a size known beforehand are arrays in the model that is read, and computed once; ReduceMin and ArgMin
 # read what is negated for both here.
 FEWER_KERNELS = {
@@ -64,7 +64,7 @@ def assert_comes_back(f: Any, *tensors: mt.Tensor, tolerance: float = 1e-5) -> N
 
 def test_every_operator_comes_back() -> None:
     for case in CASES:
-        if case.name in DRAWS:
+        if case.name in DRAWS | LAPACK:
             continue
         tensors = case.tensors()
         module = module_of(mt.export.onnx(case.function, *tensors))

@@ -395,7 +395,7 @@ add("F.bilinear", real(3, 2), real(3, 4), real(2, 2, 4))
 add("F.adaptive_max_pool1d", real(2, 2, 7), call=lambda x: F.adaptive_max_pool1d(x, 3))
 add("F.adaptive_max_pool2d", real(1, 2, 5, 4), call=lambda x: F.adaptive_max_pool2d(x, (3, 2)))
 add("F.unfold", real(1, 2, 4, 5), call=lambda x: F.unfold(x, (2, 3), padding=1, stride=2))
-add("F.fold", real(1, 12, 6), call=lambda x: F.fold(x, (4, 5), (2, 3), padding=1, stride=2))
+add("F.fold", real(1, 12, 9), call=lambda x: F.fold(x, (4, 5), (2, 3), padding=1, stride=2))
 add("F.affine_grid", real(2, 2, 3), call=lambda x: F.affine_grid(x, (2, 1, 3, 2)))
 for _mode in ("zeros", "border", "reflection"):
     add(
@@ -440,6 +440,14 @@ for _name in ["triplet_margin_loss", "triplet_margin_with_distance_loss"]:
     add(f"F.{_name}", real(2, 3), real(2, 3) * 2, real(2, 3))
 add("F.cross_entropy", real(3, 4), whole(3))
 add("F.cross_entropy", real(3, 4), unit(3, 4), call=lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1))
+_steps = np.array([[1, 2], [1, 0], [2, 2]])
+for _zero in (False, True):
+    add(
+        "F.ctc_loss",
+        real(5, 3, 3),
+        _steps,
+        call=lambda x, i, z=_zero: F.ctc_loss(x.log_softmax(-1), i, (5, 4, 3), (2, 1, 2), zero_infinity=z),
+    )
 add("F.nll_loss", real(3, 4), whole(3))
 add("F.kl_div", real(2, 3), unit(2, 3))
 add("F.binary_cross_entropy", unit(3), unit(3))
@@ -464,10 +472,19 @@ add("cummin", real(3, 4), call=lambda x: mt.cummin(x, 0))
 add("isin", whole(3, 4), whole(2))
 add("histc", real(3, 4), call=lambda x: mt.histc(x, 4, -1, 1), smooth=False)
 add("diff", real(3, 4), call=lambda x: mt.diff(x, 2))
+add("put", real(3, 4), whole(2, high=12), real(2), call=lambda x, i, y: mt.put(x, i, y, accumulate=True))
+add("put", real(3, 4), np.array([[1, -2]]), real(1, 2))
 add("cdist", real(3, 4), real(2, 4))
 add("scatter_reduce", real(3, 4), whole(2, 4), real(2, 4), call=lambda x, i, y: mt.scatter_reduce(x, 0, i, y, "amax"))
 add("scatter_reduce", real(3, 4), whole(2, 4), real(2, 4), call=lambda x, i, y: mt.scatter_reduce(x, 0, i, y, "mean"))
 add("multinomial", positive(3, 4), call=lambda x: mt.multinomial(x, 3).sort().values * 0, smooth=False)
+
+# Functions that LAPACK computes, in float32 and float64 alone. ONNX has the determinant, and no other.
+LAPACK = frozenset(
+    ["cholesky", "inverse", "linalg.eigh", "linalg.inv", "linalg.lstsq", "linalg.matrix_norm", "linalg.qr",
+     "linalg.solve", "linalg.svd", "logdet", "matrix_power", "pinverse", "qr", "slogdet", "svd"]
+)  # fmt: skip
+WIDE = LAPACK | {"det", "linalg.det"}
 
 # Factors of matrices --------------------------------------------------------------------------------------------------
 
@@ -491,7 +508,6 @@ for _name in ["det", "inverse", "logdet", "linalg.inv", "linalg.det"]:
     add(_name, _SQUARE, call=lambda x, name=_name: _of(name)(x))
 add("slogdet", _SQUARE, call=lambda x: mt.slogdet(x)[1])
 add("cholesky", _SYMMETRIC, call=lambda x: mt.cholesky(_whole(x)))
-add("matrix_power", _SQUARE, call=lambda x: mt.matrix_power(x, 3))
 add("matrix_power", _SQUARE, call=lambda x: mt.matrix_power(x, -2))
 add("pinverse", real(3, 2))
 add("qr", _SQUARE)
@@ -501,8 +517,10 @@ add("linalg.qr", real(2, 3), call=lambda x: mt.linalg.qr(x)[1])
 add("linalg.eigh", _SYMMETRIC, call=lambda x: mt.linalg.eigh(_whole(x))[1] ** 2)
 add("linalg.solve", np.stack([_SQUARE, _SYMMETRIC]), real(3, 2), call=lambda a, b: mt.linalg.solve(a, b))
 add("linalg.lstsq", real(3, 2), real(3, 2), call=lambda a, b: mt.linalg.lstsq(a, b)[0])
-for _order in ("fro", "nuc", 2, 1):
+for _order in ("nuc", 2):
     add("linalg.matrix_norm", real(2, 3), call=lambda x, order=_order: mt.linalg.matrix_norm(x, order))
+for _order in ("fro", 1):
+    add("linalg.norm", real(2, 3), call=lambda x, order=_order: mt.linalg.norm(x, order))
 add("linalg.vector_norm", real(2, 3), call=lambda x: mt.linalg.vector_norm(x, 3, dim=1))
 add("histogram", real(3, 4), call=lambda x: mt.histogram(x, 4), smooth=False)
 

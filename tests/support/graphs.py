@@ -391,6 +391,7 @@ MAKERS: dict[str, Callable[[Draw, Pool, Primitive], Node | None]] = {  # by kind
     "movement": make_movement,
     "contraction": make_contraction,
     "indexing": make_indexing,
+    "decomposition": lambda draw, pool, primitive: None,  # it amplifies rounding, and refuses singular matrices
 }
 
 # Laws and fusion live where the rarer kinds meet, so these come more often than their number among the primitives says.

@@ -231,6 +231,23 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return P.gather(ravel(input), existing("take", index, input.numel(), from_end=True))
 
 
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Write, or add, elements at positions in the row of all elements; negative ones count from the end.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).put(mt.tensor([0, 3]), mt.tensor([7, 8]))
+        tensor([[7, 2],
+                [3, 8]])
+    """
+    _same_type("put", input, source)
+    if index.numel() != source.numel():
+        raise ShapeError("MT201", f"put: the index is {index.spec}, the source {source.spec}")
+    places = existing("put", ravel(index), input.numel(), from_end=True)
+    write = P.scatter_add if accumulate else P.scatter
+    return P.reshape(write(ravel(input), ravel(source), places), shape=input.shape)
+
+
 # One index for each slice ---------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ _NAMES = {
         "mish prelu relu6 rrelu selu silu softmin softplus softshrink softsign tanhshrink threshold"
     ),
     "attention": "scaled_dot_product_attention",
-    "classification": "cross_entropy nll_loss",
+    "classification": "cross_entropy ctc_loss nll_loss",
     "convolution": "bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d fold linear unfold",
     "lookup": "embedding embedding_bag one_hot",
     "losses": "binary_cross_entropy binary_cross_entropy_with_logits huber_loss kl_div l1_loss mse_loss smooth_l1_loss",

@@ -34,6 +34,7 @@ from .activations import tanhshrink as tanhshrink
 from .activations import threshold as threshold
 from .attention import scaled_dot_product_attention as scaled_dot_product_attention
 from .classification import cross_entropy as cross_entropy
+from .classification import ctc_loss as ctc_loss
 from .classification import nll_loss as nll_loss
 from .convolution import bilinear as bilinear
 from .convolution import conv1d as conv1d
@@ -112,6 +113,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",

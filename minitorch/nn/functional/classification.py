@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from ... import primitives as P
+from ...dtypes import int64
 from ...errors import ShapeError
+from ...functional.movement.arranging import pad, stack
+from ...functional.operands import from_array, to_dtype, widen
 from ...functional.options import checked, equals, is_traced
 from ...functional.reducing.reductions import log_softmax
-from ...interpreters import handled
+from ...interpreters import concrete, handled
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .lookup import class_numbers
@@ -163,3 +169,92 @@ def cross_entropy(
     loss = _classes_last(log_p * target, dim)
     loss = P.neg(P.reduce_sum(loss if weight is None else loss * weight, dims=(loss.ndim - 1,)))
     return reduced(loss, reduction, count=loss.numel())
+
+
+# Of sequences whose alignment is not known ----------------------------------------------------------------
+
+_IMPOSSIBLE = -1e30  # a logarithm of 0 that arithmetic, and its gradient, leave finite
+
+
+def _lengths(given: Tensor | Sequence[int] | int, count: int, name: str) -> Tensor:
+    found = given if isinstance(given, Tensor) else from_array(np.asarray(given, np.int64))
+    found = class_numbers(found, f"ctc_loss: {name}").reshape(-1)
+    if found.shape != (count,):
+        raise ShapeError("MT201", f"ctc_loss: {name} are {found.spec}, for {count} sequences")
+    return found
+
+
+def _padded(targets: Tensor, lengths: Tensor) -> Tensor:
+    """Return targets that lie one after another as rows of one length."""
+    known = concrete(lengths, "ctc_loss with targets one after another", "MT103", "pad the targets: [batch, length]")
+    places = (np.cumsum(known) - known)[:, None] + np.arange(known.max(initial=0) if targets.numel() else 0)
+    return targets[from_array(np.minimum(places, targets.shape[0] - 1))]
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Return minus the log-probability that a sequence of outputs spells the target, summed over all alignments.
+
+    The forward algorithm of Graves et al., "Connectionist temporal classification" (ICML 2006), in logarithms. The
+    gradient is that of this sum; PyTorch's has that of `log_softmax` in it, so it differs for `log_probs` that are not
+    the result of one.
+
+    Args:
+        log_probs: [time, batch, classes] or [time, classes].
+        targets: class numbers, [batch, length], or those of all sequences one after another.
+        input_lengths, target_lengths: [batch]; the number of outputs and of class numbers of each sequence.
+        blank: the class that stands for nothing.
+        reduction: ``"mean"`` (each loss is divided by the length of its target), ``"sum"`` or ``"none"``.
+        zero_infinity: whether a loss without an alignment is 0, and not infinite.
+
+    Raises:
+        ShapeError: if the shapes do not fit (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> even = mt.zeros(3, 1, 2).log_softmax(-1)
+        >>> mt.nn.functional.ctc_loss(even, mt.tensor([[1]]), [3], [1]).exp()
+        tensor(1.3333)
+    """
+    x = widen(log_probs.unsqueeze(1) if log_probs.ndim == 2 else log_probs)
+    if x.ndim != 3 or not x.shape[0]:
+        raise ShapeError("MT201", f"ctc_loss: {log_probs.spec} is not [time, batch, classes]")
+    time, batch, classes = x.shape
+    ends, counts = _lengths(input_lengths, batch, "input_lengths"), _lengths(target_lengths, batch, "target_lengths")
+    words = class_numbers(targets, "ctc_loss")
+    if words.ndim == 1:
+        words = words.unsqueeze(0) if batch == 1 else _padded(words, counts)
+    if words.ndim != 2 or words.shape[0] != batch:
+        raise ShapeError("MT201", f"ctc_loss: the targets are {targets.spec}, for {batch} sequences")
+    length = words.shape[1]
+    is_target = P.less(P.iota(size=length, dtype=int64), counts.unsqueeze(-1))
+    words = checked(
+        "ctc_loss: the targets", P.where(is_target, words, scalar(blank, words)), 0, classes - 1, "IndexError"
+    )
+    # States: a blank, the first target, a blank, the second target, ..., a blank.
+    gaps = P.constant(value=blank, shape=(batch, length + 1), dtype=int64)
+    states = P.concatenate(stack([gaps[:, :-1], words], -1).reshape(batch, 2 * length), gaps[:, :1], dim=1)
+    skips = pad(states[:, 2:].ne(states[:, :-2]) & states[:, 2:].ne(blank), (2, 0)) if length else states.ne(states)
+    emitted = x.gather(2, states.unsqueeze(0).expand(time, *states.shape))
+    first = P.less(P.iota(size=2 * length + 1, dtype=int64), scalar(2, states))
+    impossible = scalar(_IMPOSSIBLE, x)
+    reached = P.where(first, emitted[0], impossible)
+    for at, each in enumerate(emitted.unbind(0)[1:], 1):
+        before = [pad(reached, (by, 0), value=_IMPOSSIBLE)[:, : 2 * length + 1] for by in (0, 1, 2)]
+        before[2] = P.where(skips, before[2], impossible)
+        reached = P.where(ends.gt(at).unsqueeze(-1), stack(before).logsumexp(0) + each, reached)
+    last = reached.gather(1, (counts * 2).unsqueeze(-1))
+    other = reached.gather(1, (counts * 2 - 1).clamp(min=0).unsqueeze(-1))
+    other = P.where(counts.gt(0).unsqueeze(-1), other, impossible)
+    loss = -stack([last, other]).logsumexp(0).squeeze(-1)
+    loss = P.where(loss.gt(-_IMPOSSIBLE / 2), scalar(0 if zero_infinity else math.inf, loss), loss)
+    if reduction == "mean":
+        loss = loss / to_dtype(counts.clamp(min=1), loss.dtype)
+    return to_dtype(reduced(loss if log_probs.ndim == 3 else loss.squeeze(0), reduction), log_probs.dtype)

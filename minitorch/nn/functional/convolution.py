@@ -452,7 +452,12 @@ def fold(
     places = [(length - span) // by + 1 for length, span, by in zip(lengths, spans, step, strict=True)]
     window = math.prod(size)
     if input.ndim not in (2, 3) or input.shape[-1] != math.prod(places) or input.shape[-2] % window:
-        raise ShapeError("MT201", f"fold: {input.spec} has not {window} rows a channel and {math.prod(places)} places")
+        raise ShapeError(
+            "MT201",
+            f"fold: {input.spec} is not [..., channels * {window}, {math.prod(places)}]",
+            why=f"a window has {window} elements for kernel_size={kernel_size}, dilation={dilation}, and "
+            f"output_size={output_size} has {math.prod(places)} places for it",
+        )
     channels = input.shape[-2] // window
     parts = P.reshape(input, shape=(*input.shape[:-2], channels, window, *places))
     total: Tensor | None = None

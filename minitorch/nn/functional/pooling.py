@@ -193,7 +193,6 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
         stride: Ints | None = None,
         padding: Ints = 0,
         dilation: Ints = 1,
-        *,
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:

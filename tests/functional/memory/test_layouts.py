@@ -247,6 +247,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "index_put_": ((mt.tensor([0, 2]), mt.tensor([1, 1])), mt.tensor([7.0, 8.0])),
     "masked_fill_": (mt.tensor([True, False, True, False]), 5.0),
     "normal_": (),
+    "put_": (mt.tensor([1, -2]), mt.tensor([7.0, 8.0])),
     "relu_": (),
     "scatter_": (1, mt.tensor([[0, 1], [2, 3], [1, 0]]), 4.0),
     "scatter_add_": (0, mt.tensor([[0, 1, 2, 0]]), mt.ones(1, 4)),

@@ -20,6 +20,8 @@ MISSING = {
     "F.embedding": {"scale_grad_by_freq", "sparse"},
     "nn.Embedding": {"scale_grad_by_freq", "sparse"},
     "nn.Hardtanh": {"min_value", "max_value"},
+    "F.embedding_bag": {"scale_grad_by_freq", "sparse"},
+    "nn.EmbeddingBag": {"scale_grad_by_freq", "sparse"},
     "F.huber_loss": {"weight"},
     "F.l1_loss": {"weight"},
     "F.mse_loss": {"weight"},

@@ -310,6 +310,20 @@ def test_repr(name, dtype):
         assert repr(ours).split() == repr(theirs.requires_grad_()).replace("torch.", "minitorch.").split()
 
 
+@pytest.mark.parametrize("options", [{"precision": 2}, {"threshold": 5, "edgeitems": 2}, {"linewidth": 40},
+                                     {"sci_mode": True}, {"sci_mode": False}, {"profile": "short"}])  # fmt: skip
+def test_set_printoptions(options):
+    try:
+        for library in (mt, torch):
+            library.set_printoptions(**options)
+        for array in (X * 1.5, X * 1e6, RANDOM.normal(size=40), RANDOM.normal(size=(40, 30))):
+            ours, theirs = both(array, "float64")
+            assert repr(ours).split() == repr(theirs).replace("torch.", "minitorch.").split()
+    finally:
+        for library in (mt, torch):
+            library.set_printoptions(profile="default")
+
+
 # DLPack ---------------------------------------------------------------------------------------------------
 
 

@@ -28,8 +28,16 @@ WIDER = {
         "F.multi_margin_loss",
         "F.multilabel_margin_loss",
     ),  # of integers
-    *("F.bilinear", "F.adaptive_max_pool1d", "F.adaptive_max_pool2d", "F.unfold", "F.embedding_bag"),
-    *("histogram", "linalg.matrix_norm", "matrix_power"),  # of 16 bits, of integers, of bools
+    *(
+        "F.bilinear",
+        "F.adaptive_max_pool1d",
+        "F.adaptive_max_pool2d",
+        "F.ctc_loss",
+        "F.fold",
+        "F.unfold",
+        "F.embedding_bag",
+    ),
+    *("histogram", "linalg.norm"),  # of 16 bits, of integers
     *("cdist", "isin", "F.scaled_dot_product_attention", "F.instance_norm"),  # of two types
 }
 # Functions whose result has another type: that of both arguments, where PyTorch takes that of one.

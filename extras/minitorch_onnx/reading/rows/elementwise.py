@@ -67,9 +67,9 @@ def _hardmax(x: Tensor, axis: int) -> Tensor:
 
 # Operators that are functions of the same name in small letters.
 _SAME = (
-    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor",
-    "IsNaN", "Log", "MatMul", "Mul", "Neg", "Reciprocal", "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Sub",
-    "Tan", "Tanh",
+    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Det", "Erf", "Exp",
+    "Floor", "IsNaN", "Log", "MatMul", "Mul", "Neg", "Reciprocal", "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt",
+    "Sub", "Tan", "Tanh",
 )  # fmt: skip
 
 ROWS: dict[str, Row | Callable[..., Any]] = {
