@@ -298,7 +298,8 @@ OPERATORS["_repr_html_"] = _repr_html
 def _replace_data(tensor: Tensor, value: Tensor) -> None:
     """Replace a tensor's numbers, of its shape and type, unseen by the tape: in new memory, copied from the value.
 
-    A recording has no memory: the value is written, and seen in views of the tensor, too.
+    Views keep the memory that they have. In a program that is recorded the value is written into the tensor, and seen
+    in views from outside, too, so reading these afterwards is refused there.
     """
     if not isinstance(value, Tensor):
         raise TypeError(f"x.data is set to a tensor, not to {type(value).__name__}: mt.tensor(...) makes one")
@@ -309,13 +310,17 @@ def _replace_data(tensor: Tensor, value: Tensor) -> None:
             why="shape and type of a tensor never change",
             fix="make a new tensor instead",
         )
-    if value._view is not None and value._view.base is tensor and value._view.is_detached:
-        return  # `x.data -= y` has written it
-    if current_staging() is not None:
-        detach(tensor).copy_(value)
+    is_own = value._view is not None and value._view.base is tensor and value._view.is_detached
+    staging = current_staging()
+    if staging is not None and not staging.defers:
+        if not is_own:  # `x.data -= y` has written it
+            staging.exchange(tensor)
+            detach(tensor).copy_(value)
         return
-    tensor._value, tensor._view = np.array(concrete(value, "x.data = ...")), None
-    note_write(tensor)
+    old, new = concrete(tensor, "x.data = ..."), concrete(value, "x.data = ...")
+    if not is_own or old.__array_interface__ != new.__array_interface__:
+        tensor._value, tensor._view = np.array(new), None
+        note_write(tensor)
 
 
 _DATA_DOC = """The value without its history, as `detach`; set to a tensor, the value is exchanged unseen by the tape.

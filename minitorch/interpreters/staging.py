@@ -115,6 +115,7 @@ class Staging:
         self.names = {} if names is None else names
         self.taken_names: set[str] = set()
         self.made: list[weakref.ref[Tensor]] = []
+        self.exchanged: set[int] = set()  # tensors with memory of their own since an assignment to `data`, by id
         self.callbacks: list[Callback] = []
         self.calls: list[Span] = []  # of modules, each after those inside of it
         self.rules: list[Span] = []  # of gradients
@@ -190,7 +191,8 @@ class Staging:
         view = tensor._view
         value = tensor._value
         if not isinstance(value, Node):
-            if view is not None and self._written(view.root):
+            if view is not None and self._written(view.root) and _is_of(tensor, view):
+                self._require_memory(view.root)
                 return self._view_again(tensor)
             return self.capture(tensor).node
         if value.trace is not self.trace:
@@ -282,6 +284,8 @@ class Staging:
 
     def written(self, tensor: Tensor) -> Tensor:
         """Return the target of an in-place write to a tensor: the tensor itself, or the one it stands for."""
+        if tensor._view is not None and not _is_of(tensor, tensor._view):
+            tensor._view = None
         return tensor
 
     def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
@@ -301,6 +305,26 @@ class Staging:
             tensor._value = node
         else:
             self.capture(tensor).node = node
+
+    def exchange(self, tensor: Tensor) -> None:
+        """Give a tensor memory of its own, before it is written: views that were made here keep their values."""
+        for reference in self.made:
+            view = reference()
+            if view is not None and view._view is not None and view._root is tensor._root:
+                view._value, view._view = self.node_of(view), None
+        self.exchanged.add(id(tensor._root))
+
+    def _require_memory(self, root: Tensor) -> None:
+        """Refuse to read a view from outside of a tensor that was given other memory here."""
+        if id(root) in self.exchanged:
+            name = self.name_of(root)
+            raise TracingError(
+                "MT109",
+                f"a view of `{name}` that was made before {self.trace.name} is read after `{name}.data = ...` in it",
+                where=str(user_source()),
+                why="the view keeps the earlier memory, and a graph has values and no memory",
+                fix=f"make the view in the function, before the assignment, or write in place: {name}.data.copy_(...)",
+            )
 
     def write_to(self, tensor: Tensor, node: Node) -> Captured:
         """Give a concrete tensor a new value.
@@ -369,3 +393,10 @@ class Staging:
     def callback(self, function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Sequence[Tensor]) -> None:
         """Have a function called with the values of tensors whenever the recorded program runs."""
         self.callbacks.append(Callback(function, tuple([self.node_of(tensor) for tensor in tensors])))
+
+
+def _is_of(tensor: Tensor, view: View) -> bool:
+    """Return whether a view is still of its root's memory, for which an assignment to ``root.data`` gave another."""
+    mine, theirs = tensor._value, view.root._value
+    known = type(mine) is type(theirs) is np.ndarray
+    return not known or not tensor._value.size or may_share(mine, theirs)

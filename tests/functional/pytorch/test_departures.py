@@ -145,6 +145,73 @@ def test_data_can_be_exchanged():
     assert x.tolist() == [1.5, 1.5] and x.requires_grad
 
 
+def stored_and_restored(x, y, other):
+    """The weights of an average, for a while."""
+    stored = x.data
+    x.data = other
+    inside = x.detach() * 1
+    x.data = stored
+    return inside
+
+
+def swapped(x, y, other):
+    x.data, y.data = y.data, x.data
+    return x.detach() * other
+
+
+def written_before_and_after(x, y, other):
+    before = x.data[1:]
+    x.data = x.data * 3 + other
+    before.add_(1)
+    after = x.data[1:]
+    after.mul_(2)
+    return before * 1
+
+
+@pytest.mark.parametrize("step", [stored_and_restored, swapped, written_before_and_after])
+def test_views_keep_the_memory_that_data_had(step):
+    def run(wrap):
+        x, y = mt.nn.Parameter(mt.tensor([1.0, 2.0])), mt.nn.Parameter(mt.zeros(2))
+        called = wrap(lambda other: step(x, y, other))
+        return [(called(mt.full((2,), 5.0 + n)).tolist(), x.tolist(), y.tolist()) for n in range(3)]
+
+    def deferred(function):
+        def called(other):
+            with mt.lazy("interpret"):
+                return function(other)
+
+        return called
+
+    expected = run(lambda function: function)
+    if step is stored_and_restored:
+        assert expected == [([5.0 + n] * 2, [1.0, 2.0], [0.0, 0.0]) for n in range(3)]
+    if step is swapped:
+        assert [x for _, x, _ in expected] == [[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]
+    assert run(deferred) == expected
+    assert run(lambda function: mt.jit(function, backend="interpret")) == expected
+
+
+def test_views_from_outside_of_exchanged_data():
+    """Eagerly and in lazy blocks they keep their memory; a trace, which has none, refuses to read them."""
+
+    def made():
+        w = mt.nn.Parameter(mt.ones(2))
+        view = w.data
+
+        def exchange():
+            w.data = w.data * 3
+            view.add_(1)
+            return w.detach() * 1, view * 1
+
+        return exchange
+
+    assert [each.tolist() for each in made()()] == [[3, 3], [2, 2]]
+    with mt.lazy("interpret"):
+        assert [each.tolist() for each in made()()] == [[3, 3], [2, 2]]
+    with pytest.raises(errors.TracingError, match=r"(?s)MT109.*view of `w`.*test_departures.py"):
+        mt.jit(made())()
+
+
 def test_an_exchange_of_data_is_noticed_by_the_tape():
     x = mt.ones(2, requires_grad=True)
     y = x * x
