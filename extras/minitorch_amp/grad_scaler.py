@@ -185,7 +185,7 @@ class GradScaler(Stateful):
                 assign(gradient, to_dtype(to_dtype(gradient, float32) * inverse, gradient.dtype))
         checked[optimizer] = _Checked(P.bitwise_not(finite))
 
-    def under_way(self) -> bool:
+    def condition(self) -> bool:
         """Whether gradients were unscaled, or a step was made, since the last update outside of any recording."""
         return bool(self._checked)
 

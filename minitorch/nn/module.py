@@ -501,9 +501,12 @@ def zero_gradients(parameters: Iterator[Tensor], set_to_none: bool) -> None:
 class Stateful:
     """Object with tensors under names that is no module, such as an optimizer.
 
-    A class may have a method ``under_way() -> bool``, which returns whether an unfinished step has begun. A compiled
-    function calls it before each call.
+    A class may have a method ``condition()``. A compiled function calls it before each call (with `is_counted`, once
+    `Module.changes` has grown), and is traced again if the result is another one: an unfinished step has begun, or
+    tensors have been replaced.
     """
+
+    is_counted = False
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the tensors by their names."""

@@ -20,8 +20,10 @@ from ..functional.movement.shaping import expand
 from ..functional.operands import operand, to_dtype
 from ..functional.options import real
 from ..interpreters import current_staging
+from ..nn.module import Module
 from ..nn.parameter import concretely
 from ..tensor import Tensor
+from .counted import Members
 
 
 class ParamGroup(MutableMapping[str, Any]):
@@ -64,6 +66,9 @@ class ParamGroup(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         old: Any = self._values.get(name)
         self._check_baked(name, value)
+        if name == "params":
+            Module.changes += 1
+            value = Members(value)
         if isinstance(old, Tensor):
             _write([old], [value])
             self._zero[name] = not _is_set(value)

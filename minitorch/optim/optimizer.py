@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
+from itertools import chain, count
 from typing import Any
 
 from ..autograd import enable_grad, grad, no_grad
@@ -12,17 +12,21 @@ from ..dtypes import float32
 from ..functional.creation.creation import full
 from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
-from ..interpreters import current_staging, for_one_line
-from ..nn.module import Stateful, zero_gradients
+from ..interpreters import current_staging, for_one_line, interpreting
+from ..nn.module import Module, Stateful, zero_gradients
 from ..nn.parameter import concretely
 from ..packages import is_own
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
+from .counted import Entries, Members, States
 from .group import ParamGroup
 
 State = dict[str, Any]  # tensors, in an optimiser of this file's kind; in the user's own anything
 
+
 COUNTS = ("step", "mu_product")  # the state that all parameters of a group share
+
+_versions = count(1)
 
 
 class Optimizer(Stateful):
@@ -57,12 +61,20 @@ class Optimizer(Stateful):
         tensor([ 3.5000, -0.5000], requires_grad=True)
     """
 
+    _held: tuple[int, ...] = ()  # the ids of the tensors at the last look
+    _version = "no tensors"
+    is_counted = True
+    _is_ours: bool  # so that no method is the user's
+
+    def __init_subclass__(cls) -> None:
+        cls._is_ours = is_own(cls.__module__)
+
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError("an optimiser takes several parameters: [tensor], or module.parameters()")
         self.defaults = defaults
-        self.param_groups: list[ParamGroup] = []
-        self.state: dict[Tensor, State] = defaultdict(dict)
+        self.param_groups: list[ParamGroup] = Members()
+        self.state: dict[Tensor, State] = States(Entries)
         given = list(params)
         if not given:
             raise ValueError(
@@ -70,6 +82,13 @@ class Optimizer(Stateful):
             )
         for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
             self.add_param_group(group)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("param_groups", "state"):
+            Module.changes += 1
+            if name == "state" and self._is_ours and not isinstance(value, States):
+                value = States(Entries, {each: Entries(state) for each, state in value.items()})
+        object.__setattr__(self, name, value)
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         """Return the names of the tensors in the state of a group's parameters; none for one that makes its own.
@@ -95,18 +114,18 @@ class Optimizer(Stateful):
             if id(parameter) in known:
                 raise ValueError(f"a parameter {parameter.spec} was given twice")
             known.add(id(parameter))
-        group = ParamGroup({**self.defaults, **param_group, "params": parameters})
+        group = ParamGroup({**self.defaults, **param_group, "params": Members(parameters)})
         self.param_groups.append(group)
-        self._prepare(group)
+        self._prepare(group, is_new=True)
 
-    def _prepare(self, group: ParamGroup) -> None:
-        """Make the missing state."""
+    def _prepare(self, group: ParamGroup, is_new: bool = False) -> None:
+        """Make the missing state: while a step is traced, too, if a program has forgotten it."""
         slots = self.slots(group)
-        if slots == group.slots:
+        if slots == group.slots and (not slots or all(self.state[each] for each in group["params"])):
             return
         ready = [each for each in group["params"] if not getattr(each, "is_unfilled", False)]  # of a lazy layer
         group.slots = slots if len(ready) == len(group["params"]) else ()
-        with concretely():
+        with concretely() if is_new else interpreting(None), no_grad():
             first = {name: self.initial(group, name) for name in slots}
             known = next((self.state[each] for each in ready if self.state[each]), {})
             counts = {n: known[n] if n in known else full((), first[n], dtype=float32) for n in slots if n in COUNTS}
@@ -183,9 +202,24 @@ class Optimizer(Stateful):
             if "step" in group.slots:
                 step = self.state[parameters[0]]["step"]
                 assign(step, step + 1)
-            ours = is_own(type(self).__module__)  # so that no method is the user's
-            update = for_one_line(self.update) if ours else self.update
+            update = for_one_line(self.update) if self._is_ours else self.update
             yield from update(group, parameters, gradients)
+
+    def condition(self) -> str:
+        """Return the version of the set of parameters and tensors of state, the same object while that is the same.
+
+        Whatever changes it is counted in `Module.changes`.
+
+        Programs add and remove parameters, and replace or forget the state. An optimiser written for PyTorch assigns
+        its state in each step, which is no reason to trace that again.
+        """
+        held: list[Iterable[Any]] = [group._values["params"] for group in self.param_groups]
+        if self._is_ours:
+            held += map(dict.values, self.state.values())
+        now = tuple(map(id, chain.from_iterable(held)))
+        if now != self._held:
+            self._held, self._version = now, f"version {next(_versions)}, {len(now)} tensors"
+        return self._version
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield all tensors of hyperparameters and state, with names for graph listings."""

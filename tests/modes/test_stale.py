@@ -837,3 +837,49 @@ def test_a_note_on_a_parameter_is_noticed():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert [way(x).tolist() for way in ways] == [[weight] * 2, [weight * (bias or 1.0)] * 2]
+
+
+# Optimisers ---------------------------------------------------------------------------------------------------------
+
+CHANGES: dict[str, Any] = {
+    "the state is replaced": lambda o, p, q: setattr(o, "state", collections.defaultdict(dict)),
+    "the state is forgotten": lambda o, p, q: o.state.clear(),
+    "the state of a parameter is forgotten": lambda o, p, q: o.state[p].clear(),
+    "the state of a parameter is taken out": lambda o, p, q: o.state.pop(p),
+    "a tensor is replaced": lambda o, p, q: o.state[p].__setitem__("exp_avg", mt.ones(2) * 3),
+    "a tensor is written": lambda o, p, q: o.state[p]["exp_avg"].zero_(),
+    "a group is added": lambda o, p, q: o.add_param_group({"params": [q]}),
+    "a group is taken out": lambda o, p, q: o.param_groups.pop(),
+    "a parameter is added": lambda o, p, q: o.param_groups[0]["params"].append(q),
+    "parameters are replaced": lambda o, p, q: o.param_groups[0].update(params=[q]),
+    "groups are replaced": lambda o, p, q: setattr(o, "param_groups", type(o)([q], lr=0.1).param_groups),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [(mt.optim.Adam, each) for each in CHANGES] + [(mt.optim.SGD, each) for each in CHANGES if "group" in each],
+)
+def test_what_an_optimiser_holds_is_never_stale(kind: Any, change: str) -> None:
+    """Programs add and remove parameters between steps, and replace or forget the state: eagerly and under `jit`."""
+
+    def history(mode):
+        p, q, r = (mt.nn.Parameter(mt.ones(2)) for _ in range(3))
+        optimizer = kind([{"params": [p]}, {"params": [r]}], lr=0.1)
+
+        @mode
+        def step(x):
+            for number, each in enumerate((p, q, r)):
+                each.grad = x * (number + 1)
+            optimizer.step()
+            return p.sum()
+
+        found = []
+        for number in range(5):
+            step(mt.tensor([1.0, -2.0]) * (number + 1))
+            found.append([each.tolist() for each in (p, q, r)])
+            if number == 1:
+                CHANGES[change](optimizer, p, q)
+        return found
+
+    np.testing.assert_allclose(history(functools.partial(mt.jit, backend="interpret")), history(lambda f: f), rtol=1e-6)

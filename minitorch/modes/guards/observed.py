@@ -299,8 +299,8 @@ class Observed:
             self.names.setdefault(id(tensor), path)
         if isinstance(value, Module):
             self._module(value, name)
-        elif isinstance(value, Stateful) and hasattr(value, "under_way"):
-            self._watch(f"{name}.under_way()", lambda held, key, default: held.under_way(), value, "")
+        elif isinstance(value, Stateful) and hasattr(value, "condition"):
+            self._watch(f"{name}.condition()", lambda held, key, default: held.condition(), value, "")
         elif how is How.ITEMS:
             for label, item in items_of(value) if len(value) <= kinds.MOST_ITEMS else ():
                 self._escape(item, f"{name}{label}")
@@ -369,7 +369,7 @@ class Observed:
         found = {
             watched.name: watched.value
             for watched in (*self.watches, *self.module_watches)
-            if watched.value is not MISSING and not watched.name.endswith((".children", "__"))
+            if watched.value is not MISSING and not watched.name.endswith((".children", "__", ".condition()"))
         }
         return found | {f"{type(module).__name__}.training": training for module, training in self.modules}
 
@@ -389,6 +389,7 @@ class Observed:
         for watched in self._found.values():
             owner = id(watched.owner)
             is_counted = owner in hooks or (owner in spaces and not watched.has_insides)
+            is_counted |= isinstance(watched.owner, Stateful) and watched.owner.is_counted
             if not watched.is_written:
                 (self.module_watches if is_counted else self.watches).append(watched)
         for read, (value, place) in self._unknown.items():

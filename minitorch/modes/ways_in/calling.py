@@ -19,6 +19,7 @@ from ...interpreters import is_grad_enabled, leaked
 from ...interpreters.state import thread
 from ...ir import Node, warn_user
 from ...nn import Module
+from ...nn.module import Stateful
 from ...packages import load
 from ...passes import Pass
 from ...tensor import Tensor
@@ -186,6 +187,8 @@ class Calling(Generic[P, R]):
             return difference(report, self._reports)
         nearest = min(reversed(known), key=lambda traced: len(traced.changed(call.tensors)))
         for watch in nearest.constants_changed():
+            if isinstance(watch.owner, Stateful):
+                continue  # an optimiser's parameters or state are others: seldom, and on purpose
             warn_user(
                 compose(
                     "MT106",
