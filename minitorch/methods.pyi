@@ -199,7 +199,7 @@ class TensorMethods(Drawable):
         """Return the number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
     def backward(
         self,
-        gradient: Tensor | None = None,
+        gradient: Tensor | Sequence[Tensor | None] | None = None,
         retain_graph: builtins.bool | None = None,
         create_graph: builtins.bool = False,
     ) -> None:

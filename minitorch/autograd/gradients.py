@@ -41,6 +41,16 @@ def _seed(root: Tensor, gradient: Tensor | None) -> Tensor:
     return gradient if gradient.dtype is root.dtype else cast(gradient, dtype=root.dtype)
 
 
+def _roots(
+    outputs: Tensor | Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the results to differentiate, and the cotangents to start with."""
+    roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    one = gradients is None or isinstance(gradients, Tensor)
+    seeds: Sequence[Any] = [gradients] * len(roots) if one else list(gradients or ())
+    return roots, [_seed(root, seed) for root, seed in zip(roots, seeds, strict=True)]
+
+
 def get_grad(tensor: Tensor) -> Tensor | None:
     """Return ``tensor.grad`` at this point of the program."""
     return current().grad_of(tensor)
@@ -61,16 +71,16 @@ def set_grad(tensor: Tensor, gradient: Tensor | None) -> None:
 
 
 def backward(
-    tensor: Tensor,
-    gradient: Tensor | None = None,
+    tensor: Tensor | Sequence[Tensor],
+    gradient: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> None:
     """Add the derivative of a tensor by every leaf that requires a gradient to that leaf's ``grad``.
 
     Args:
-        tensor: the result to differentiate, usually a loss.
-        gradient: the cotangent, of the same shape; may be left out if the result has one element.
+        tensor: the result to differentiate, usually a loss, or several results.
+        gradient: the cotangent, of the same shape, or one for each; may be left out if the result has one element.
         retain_graph: keep the tape for another backward (default: the value of `create_graph`).
         create_graph: record the computation of the gradients, so that they can be differentiated again.
 
@@ -86,7 +96,8 @@ def backward(
         6.0
     """
     retain = create_graph if retain_graph is None else retain_graph
-    found = propagate([tensor], [_seed(tensor, gradient)], retain_graph=retain, create_graph=create_graph)
+    roots, seeds = _roots(tensor, gradient)
+    found = propagate(roots, seeds, retain_graph=retain, create_graph=create_graph)
     previous = set_grad_enabled(create_graph)
     try:
         for leaf, amount in found.values():
@@ -124,13 +135,8 @@ def grad(
         >>> mt.autograd.grad(d, x)[0].item()
         18.0
     """
-    roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     wanted = [up_to_date(each) for each in ([inputs] if isinstance(inputs, Tensor) else inputs)]
-    if grad_outputs is None or isinstance(grad_outputs, Tensor):
-        seeds: list[Tensor | None] = [grad_outputs] * len(roots)
-    else:
-        seeds = list(grad_outputs)
-    cotangents = [_seed(root, seed) for root, seed in zip(roots, seeds, strict=True)]
+    roots, cotangents = _roots(outputs, grad_outputs)
     retain = create_graph if retain_graph is None else retain_graph
     keys = [key_of(tensor) for tensor in wanted]
     found = propagate(roots, cotangents, retain_graph=retain, create_graph=create_graph, wanted=set(keys))

@@ -425,6 +425,16 @@ def chain(x, length):
     return x
 
 
+@pytest.mark.parametrize("mode", [lambda f: f, mt.jit])
+def test_backward_of_several_results_adds_their_gradients(mode):
+    def gradient(x):
+        x.grad = None
+        mt.autograd.backward([(x * 2).sum(), x**3], [None, mt.tensor([1.0, 10.0])])
+        return x.grad * 1
+
+    assert mode(gradient)(mt.ones(2, requires_grad=True)).tolist() == [5.0, 32.0]
+
+
 def test_a_long_chain_forward_and_backward(long):
     x = leaf(1.0)
     y = chain(x, long)
