@@ -166,5 +166,12 @@ def test_a_second_run_in_the_same_process_gives_the_same_bits(name: str, mode: s
     assert not [key for key, array in end.items() if array.tobytes() != end_again[key].tobytes()]
 
 
+@pytest.mark.filterwarnings("ignore")  # of PyTorch
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_record_is_pytorchs(name: str) -> None:
+    pytest.importorskip("torch")
+    assert not differences(outcome(load(PROGRAMS[name]), eagerly), read("programs")[name])
+
+
 if __name__ == "__main__":
     write("programs", {name: record(outcome(load(path), eagerly)) for name, path in PROGRAMS.items()})
