@@ -187,7 +187,7 @@ class Calling(Generic[P, R]):
             return difference(report, self._reports)
         nearest = min(reversed(known), key=lambda traced: len(traced.changed(call.tensors)))
         for watch in nearest.constants_changed():
-            if isinstance(watch.owner, Stateful):
+            if isinstance(watch.owner, Stateful) and watch.owner.is_counted:
                 continue  # an optimiser's parameters or state are others: seldom, and on purpose
             warn_user(
                 compose(
