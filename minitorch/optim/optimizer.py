@@ -210,11 +210,11 @@ class Optimizer(Stateful):
 
         Whatever changes it is counted in `Module.changes`.
 
-        Programs add and remove parameters, and replace or forget the state. An optimiser written for PyTorch assigns
-        its state in each step, which is no reason to trace that again.
+        Programs add and remove parameters, and replace or forget the state. An optimiser that makes its own, such as
+        LBFGS or one written for PyTorch, assigns it in each step, which is no reason to trace again.
         """
         held: list[Iterable[Any]] = [group._values["params"] for group in self.param_groups]
-        if self._is_ours:
+        if self._is_ours and any(group.slots for group in self.param_groups):
             held += map(dict.values, self.state.values())
         now = tuple(map(id, chain.from_iterable(held)))
         if now != self._held:
