@@ -88,7 +88,7 @@ class SiameseNetwork(nn.Module):
 
 
 def main(compiled):
-    train_dataloader = DataLoader(Triplets(10), batch_size=4, drop_last=False)
+    train_dataloader = DataLoader(Triplets(10), batch_size=5, drop_last=False)
     net = filled(SiameseNetwork())
     criterion = ContrastiveLoss(margin=1.5)
     triplet_loss = TripletLoss(margin=0.5)
@@ -106,7 +106,7 @@ def main(compiled):
         return loss, (F.normalize(a) * F.normalize(p)).sum(1).detach()
 
     losses = []
-    for _ in range(2):
+    for _ in range(3):
         for i, (anchor, positive, negative) in enumerate(train_dataloader):
             loss, similarity = train_step(anchor, positive, negative)
             losses += [loss.item(), similarity.mean().item(), similarity[i % 2].item()]
