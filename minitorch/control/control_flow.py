@@ -11,6 +11,7 @@ computes these values again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ..autograd import Context, Function, tape
@@ -103,6 +104,9 @@ def scan(
     staging = recording()
     if staging is not None and unroll is not True:
         return _recorded_scan(staging, f, first, rows, trips, reverse)
+    if is_mapped() and not is_grad_enabled():
+        step = partial(_step, f, first, name="scan")
+        return mapped.recorded_scan(current().mapped, scan, step, first, rows, (trips, reverse, unroll))
     if not trips:
         with interpreting(Staging("scan")):
             example = [zeros_of(Spec(spec.shape[1:], spec.dtype)) for spec in rows.specs]

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..autograd.tape import record_many
 from ..interpreters import is_grad_enabled
-from ..primitives import bitwise_and, where
+from ..primitives import bitwise_and, permute, where
 from ..tensor import Batched, Tensor, next_serial
-from .bodies import boundary
+from .bodies import Values, boundary
 
 
 def is_any(test: Tensor) -> bool:
@@ -35,6 +35,47 @@ def chosen(test: Tensor, new: list[Tensor], old: Sequence[Tensor]) -> list[Tenso
 def still(before: Tensor, now: Tensor) -> Tensor:
     """Return whether a test holds for what it has held for before."""
     return bitwise_and(before, now) if isinstance(before._value, Batched) else now
+
+
+def recorded_scan(
+    layer: Any,
+    scan: Callable[..., Any],
+    step: Callable[..., Any],
+    first: Values,
+    rows: Values,
+    options: tuple[Any, ...],
+) -> tuple[Any, Any]:
+    """Return what a scan gives that the interpreter below a layer records as one of all examples.
+
+    The tape of the mapped function does not see it, so it is not for functions that are differentiated.
+
+    Args:
+        layer: the layer of `vmap`.
+        scan: `scan`.
+        step: from a carry and a slice to both results.
+        first: the first carry.
+        rows: what is sliced.
+        options: of `scan`.
+    """
+    shown: list[Values] = []
+
+    def of_all(state: list[Tensor], given: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        with layer.entered():
+            carried, result = step(first.of(map(layer.wrapped, state)), rows.of(map(layer.wrapped, given)))
+        shown[:] = [result]
+        with layer.below_it():
+            return list(map(layer.of_all, carried.tensors)), list(map(layer.of_all, result.tensors))
+
+    with layer.below_it():
+        starts, slices = list(map(layer.of_all, first.tensors)), [_turned(layer.of_all(row)) for row in rows.tensors]
+        last, results = scan(of_all, starts, slices, *options)
+        results = list(map(_turned, results))
+    return first.of(map(layer.wrapped, last)), shown[0].of(map(layer.wrapped, results))
+
+
+def _turned(tensor: Tensor) -> Tensor:
+    """Exchange the first two dimensions: the examples and the repetitions."""
+    return permute(tensor, dims=(1, 0, *range(2, tensor.ndim)))
 
 
 def recorded_while(

@@ -142,6 +142,30 @@ def test_gradients_are_those_of_the_repetitions(program: Callable[..., Any], ord
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=2e-4, atol=2e-4)
 
 
+@pytest.mark.parametrize("mode", ["eager", "llvm", "lazy"])
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
+def test_vmap_runs_one_loop_for_all_examples(program: Callable[..., Any], order: int, mode: str) -> None:
+    if order and program in PROGRAMS[6:]:
+        return  # a loop of unknown length has no gradient
+    xs, hs, w = (each.detach() for each in tensors((3, 4, 2, 2), (3, 2, 2), (2, 2)))
+
+    def function(x: mt.Tensor, h: mt.Tensor, w: mt.Tensor) -> Any:
+        if not order:
+            with mt.set_grad_enabled(program in PROGRAMS[::2]):
+                return [each for each in flatten(program(x, h, w))[0] if each is not None]
+        args = [each.clone().requires_grad_() for each in (x, h, w)]
+        return [each if each is not None else h * 0 for each in gradients(program, 1)(*args)]
+
+    expected = [
+        np.stack(parts) for parts in zip(*(values(function(x, h, w)) for x, h in zip(xs, hs, strict=True)), strict=True)
+    ]
+    mapped = mt.vmap(function, in_dims=(0, 0, None))
+    found = values((mapped if mode == "eager" else MODES[mode](mapped))(xs, hs, w))
+    for mine, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, right, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_backward_outside_of_the_recording(mode: str) -> None:
     args = tensors((4, 2, 2), (2, 2), (2, 2))
