@@ -1,6 +1,7 @@
 """Passes for graphs with values of 8 bits: rows that name functions of a package beside the engine.
 
-The package is loaded for the first graph that holds such a value. Without it, these graphs are compiled as they are.
+The package is loaded for the first graph that converts or multiplies such values; counting in them, as the places of
+a pooling's maxima do, needs none of it. Without it, these graphs are compiled as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ BYTES = (uint8, int8)
 
 def _function(graph: Graph, place: str) -> Any:
     """Return a function of the package, or None if the graph or this installation has no use for it."""
-    if not any(node.dtype in BYTES for node in (*graph.inputs, *graph.nodes)) or not is_installed(PACKAGE):
+    asked = (node for node in graph.nodes if node.primitive.name == "cast" or node.primitive.kind == "contraction")
+    if not any(each.dtype in BYTES for node in asked for each in (node, *node.inputs)) or not is_installed(PACKAGE):
         return None
     module, _, name = place.partition(":")
     return getattr(load(f"{PACKAGE}.passes.{module}"), name)
