@@ -90,7 +90,8 @@ def place(name: str, folder: Path) -> Path:
         subprocess.run(["tar", "-x", "-C", str(checkout)], input=archive.stdout, check=True)
     for package in (checkout / "minitorch", *(checkout / "extras").glob("minitorch_*")):
         (folder / package.name).symlink_to(package)
-        compile_dir(package, quiet=2)  # first calls load modules, and one side would compile more of them than the other
+        # First calls load modules: one side would have Python compile more of them than the other.
+        compile_dir(package, quiet=2)
     return folder
 
 
