@@ -26,7 +26,6 @@ from ..compiler.kernels.placement import place
 from ..compiler.runtime.driver import driver
 from ..compiler.runtime.memory_pool import pool
 from ..compiler.runtime.program_steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram, out_of_range
-from ..compiler.runtime.repetition import repetition_of
 from ..compiler.scheduling.schedules.choice import Own
 from ..compiler.target import Target
 from ..graph import Graph
@@ -139,6 +138,8 @@ class Compiled:
 
     def repetition(self, node: Node) -> Callable[[Sequence[Array]], list[Array]] | None:
         """Return how a scan, whose body this is, repeats it without Python; None if it cannot."""
+        from ..compiler.runtime.repetition import repetition_of
+
         return repetition_of(node, self)
 
     def _refusal(self, arrays: Sequence[Array], error: Exception) -> Exception:
