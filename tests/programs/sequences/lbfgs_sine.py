@@ -39,7 +39,7 @@ class Sequence(nn.Module):
 
 
 def main(compiled):
-    T, L, N = 3, 8, 4
+    T, L, N = 3, 6, 4
     x = np.empty((N, L), "int64")
     x[:] = np.array(range(L)) + np.arange(N).reshape(N, 1)
     data = np.sin(x / 1.0 / T).astype("float64")

@@ -115,7 +115,7 @@ class Mamba(nn.Module):
 
 
 def main(compiled):
-    model = Mamba(vocab_size=9, d_model=6, n_layer=2)
+    model = Mamba(vocab_size=9, d_model=6, n_layer=1)
     decay = [p for p in model.parameters() if not getattr(p, "_no_weight_decay", False)]
     no_decay = [p for p in model.parameters() if getattr(p, "_no_weight_decay", False)]
     optimizer = torch.optim.AdamW([{"params": decay}, {"params": no_decay, "weight_decay": 0.0}], lr=1e-2)

@@ -89,7 +89,7 @@ def update_ema(ema_model, model, decay=0.9):
 
 
 def main(compiled):
-    model = filled(ViT(image_size=8, patch_size=4, num_classes=4, dim=16, depth=2, heads=2, mlp_dim=24))
+    model = filled(ViT(image_size=8, patch_size=4, num_classes=4, dim=16, depth=1, heads=2, mlp_dim=24))
     ema = copy.deepcopy(model)
     for param in ema.parameters():
         param.requires_grad_(False)
