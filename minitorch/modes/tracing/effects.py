@@ -72,7 +72,7 @@ class Effects:
             argument = staging.arguments.get(id(tracer))
             if argument is not None and argument._requires_grad is not tracer._requires_grad:
                 self._asked.append((position, tracer._requires_grad))
-            if tracer._value is not node:
+            if tracer._value is not node or tracer._version:  # a write of the own value, too, needs memory to write to
                 self._writes.append((position, False, self._output(staging.node_of(tracer))))
                 self.arguments.append(position)
                 self.updates[self._writes[-1][2]] = position
