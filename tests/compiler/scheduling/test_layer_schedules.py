@@ -18,6 +18,7 @@ from minitorch.compiler.loop_ir.expressions import Load
 from minitorch.compiler.loop_ir.index import Index, Variable
 from minitorch.compiler.loop_ir.tree import Accumulate, Block, For, If, Kind, Read, Store, loaded
 from minitorch.compiler.target import MOST_STEP, TARGETS, Target
+from minitorch.nn import functional as F
 from tests.compiler.scheduling.contractions.test_int8_products import VNNI
 from tests.quantization.passes.test_channels_last import converted
 
@@ -146,3 +147,14 @@ def test_products_of_gathered_rows(target: str) -> None:
         indices = mt.zeros(*shape, dtype=mt.int64)
         kernels = mt.freeze(module, indices).ledger(indices).for_target(ALL[target]).kernels
         assert not any(each.refused for each in kernels), (shape, width)
+
+
+@pytest.mark.parametrize("dtype", [mt.float16, mt.float32])
+@pytest.mark.parametrize("filters", [(2, 4, 1, 4), (2, 4, 3, 1), (2, 5, 3, 3), (2, 1, 2, 2)])
+def test_no_schedule_of_a_transposed_convolution_is_refused(filters: tuple[int, ...], dtype: mt.DType) -> None:
+    """What a product stores lies at quotients and remainders of its rows and columns, some behind the last of them."""
+    x, w = mt.ones(2, 2, 5, 10, dtype=dtype), mt.ones(*filters, dtype=dtype)
+    for stride in (2, 3):
+        ledger = mt.jit(lambda x, w, stride=stride: F.conv_transpose2d(x, w, None, stride)).ledger(x, w)
+        for target in ("sse2", "avx2", "avx512"):
+            assert not any(kernel.refused for kernel in ledger.for_target(target).kernels)

@@ -185,7 +185,7 @@ def _digits_of(a: Index, b: Index, bounds: tuple[Bound, ...], changing: frozense
             within = _digits_of(whole, whole, tuple(each for each in bounds if each != bound), changing)
             digits.append((abs(factor[0]), min(end - 1, place.bounds[1]) - max(low, place.bounds[0]), within))
             left = {atom: by for atom, by in left.items() if atom not in own}
-    digits += [(abs(factor), atom.bounds[1] - atom.bounds[0], {atom}) for atom, factor in left.items()]
+    digits += [(abs(factor), _spread(atom, bounds), {atom}) for atom, factor in left.items()]
     below += sum(worth * most for worth, most, _ in digits)
     found: set[Atom] = set()
     for worth, most, told in sorted(digits, key=lambda digit: -digit[0]):
@@ -193,12 +193,22 @@ def _digits_of(a: Index, b: Index, bounds: tuple[Bound, ...], changing: frozense
         if most > 0 and worth <= below:
             break
         found |= told
-    wholes = [each.index for each in found if isinstance(each, Remainder) and _quotient(each) in found]
-    return found.union(*(_digits_of(whole, whole, bounds, changing) for whole in wholes))
+    known = 0
+    while known < len(found):  # what is told by a remainder and its quotient may itself be the quotient of another one
+        known = len(found)
+        remainders = [each for each in found if isinstance(each, Remainder)]
+        wholes = [each.index for each in remainders if parts(each.index // each.divisor).keys() <= found]
+        found = found.union(*(_digits_of(whole, whole, bounds, changing) for whole in wholes))
+    return found
 
 
-def _quotient(remainder: Remainder) -> Quotient:
-    return Quotient(remainder.index, remainder.divisor)
+def _spread(atom: Atom, bounds: Iterable[Bound]) -> int:
+    """The largest difference of an atom's values, where conditions hold for what it divides."""
+    low, high = atom.bounds
+    for begin, place, end in bounds:
+        if isinstance(atom, Quotient) and atom.index == place:
+            low, high = max(low, begin // atom.divisor), min(high, (end - 1) // atom.divisor)
+    return high - low
 
 
 def _in_order(variables: Iterable[Variable], index: Index) -> list[Variable]:
