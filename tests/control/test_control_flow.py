@@ -365,3 +365,10 @@ def test_what_does_not_change_is_computed_once_ahead() -> None:
     assert {"exp", "reduce_sum"} <= graph.count().keys()
     (loop,) = [node for node in graph.nodes if node.primitive.together and node.params["result"] == 0]
     assert "exp" not in loop.params["body"].count()
+
+
+def test_the_ledger_says_what_a_loop_is() -> None:
+    ledger = mt.jit(lambda x: mt.scan(lambda c, x: (c + x, c), mt.zeros(2), x)[1].sum()).ledger(mt.ones(6, 2))
+    (loop,) = [kernel for kernel in ledger.kernels if kernel.loops is None]
+    assert "6 times" in loop.source and "add(x0, x1)" in loop.source
+    assert "a loop or a branch computes it" in str(ledger)

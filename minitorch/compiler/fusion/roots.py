@@ -37,6 +37,7 @@ JOINED = "it is the epilogue of a contraction, in 8 bits, and an operand of anot
 VECTOR = "it is a vector of 8 bits, and every column of a product reads it"
 REREAD = "it is a quantisation, and a convolution reads each element repeatedly"
 CALL = "a library call computes it"
+BODY = "a loop or a branch computes it"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
 REPEATED = "it is expensive and each element is read repeatedly"
@@ -152,7 +153,7 @@ def find_roots(
             wanted[node] = OUTPUT
     for place, node in enumerate(graph.nodes):
         if is_call(node):
-            wanted.setdefault(node, CALL)
+            wanted.setdefault(node, BODY if node.primitive.together else CALL)
             for operand in node.inputs:
                 base = base_of(operand)
                 if not is_stored_already(base):

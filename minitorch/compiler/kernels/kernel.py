@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import ScheduleWarning
 from ...graph import cost
 from ...graph.cost import in_units
+from ...graph.values import bodies
 from ...ir import Node, warn_user
 from ...tables import Table, Tabular
 from ..codegen import machine
@@ -137,13 +138,19 @@ class Kernel(Tabular):
 
     @cached_property
     def source(self) -> str:
-        """The definition of the kernel as Python that runs; for a library call, its name.
+        """The definition of the kernel as Python that runs; of a library call its name, of a loop or branch its bodies.
 
         The last of the `steps` has the source in the order of execution.
         """
         from ..loop_ir.source import source
 
-        return source(self.loops) if self.loops else f"# {self.nodes[0].primitive.name}, run by NumPy\n"
+        if self.loops:
+            return source(self.loops)
+        node, graphs = self.nodes[0], bodies(self.nodes[0])
+        if not graphs:
+            return f"# {node.primitive.name}, run by NumPy\n"
+        times = f", {node.params['length']} times" if "length" in node.params else ""
+        return f"# {node.primitive.name}{times}\n" + "".join(f"# {name}\n{body}\n" for name, body in graphs.items())
 
     @cached_property
     def compiled(self) -> tuple[LoopKernel, tuple[int, ...]]:
