@@ -16,7 +16,7 @@ from ..graph import apply
 from ..graph.control_flow import scan as SCAN
 from ..graph.regions import free_nodes
 from ..interpreters import Staging, is_grad_enabled
-from ..ir import Node, Spec
+from ..ir import POINTWISE, Node, Spec
 from ..primitives import add, dot, permute, reshape
 from ..tensor import Tensor
 from .bodies import (
@@ -32,7 +32,11 @@ from .bodies import (
     zeros_of,
 )  # fmt: skip
 
-AGAIN = ("movement", "source")  # kinds of values that a backward body computes again: they take no arithmetic
+
+def is_cheap(node: Node) -> bool:
+    """Return whether a backward body computes a value again, which takes no function, sum or product of matrices."""
+    is_arithmetic = node.primitive.kind in POINTWISE and node.primitive.work == "arithmetic"
+    return is_arithmetic or node.primitive.kind in ("movement", "source")
 
 
 class Backward:
@@ -73,7 +77,7 @@ class Backward:
             if node in known:
                 continue
             known.add(node)
-            if node in later or (node in own and node.primitive.kind in AGAIN):
+            if node in later or (node in own and is_cheap(node)):
                 again.add(node)
                 pending += node.inputs
             elif node in own or node in moving:
