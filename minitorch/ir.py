@@ -286,7 +286,7 @@ class Node:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy the node without its recording."""
-        return type(self), (self.primitive, self.inputs, self.params, self.spec, self.source)
+        return type(self), (self.primitive, self.inputs, dict(self.params), self.spec, self.source)
 
     def __repr__(self) -> str:
         where = f" at {self.source}" if self.source else ""

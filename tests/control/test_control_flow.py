@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -313,6 +314,7 @@ def test_a_listing_is_read_back() -> None:
     given = [np.ones((3, 2), np.float32), np.zeros(2, np.float32), np.full(2, 2, np.float32)]
     (found,) = evaluate(graph, given)
     assert found.tolist() == [-6.0, -6.0]
+    assert pickle.loads(pickle.dumps(graph)) == graph
 
 
 WRONG = {
@@ -372,3 +374,16 @@ def test_the_ledger_says_what_a_loop_is() -> None:
     (loop,) = [kernel for kernel in ledger.kernels if kernel.loops is None]
     assert "6 times" in loop.source and "add(x0, x1)" in loop.source
     assert "a loop or a branch computes it" in str(ledger)
+
+
+@pytest.mark.parametrize("kind", [mt.nn.RNN, mt.nn.LSTM, mt.nn.GRU])
+def test_shadow_mode_knows_how_far_a_loop_may_round(kind: Any) -> None:
+    mt.manual_seed(5)
+    model, x = kind(3, 4, 2, bidirectional=True), mt.randn(9, 2, 3)
+    mt.jit(model, check=True)(x)
+    mt.jit(lambda x: mt.autograd.grad((model(x)[0] ** 2).sum(), list(model.parameters())), check=True)(x)
+
+
+def test_a_recording_with_parameters_of_nodes_as_given_is_pickled() -> None:
+    graph = mt.jit(lambda x: mt.scan(lambda c, x: (c + x, c), mt.zeros(2), x)).graph(mt.ones(3, 2))
+    assert pickle.loads(pickle.dumps(graph)) == graph

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minitorch.dtypes import DType, float32, float64
+from minitorch.graph import Graph
+from minitorch.graph.evaluation import value_of
+from minitorch.graph.values import shared
 from minitorch.interpreters import run_silently
 from minitorch.ir import Node, Primitive
 
@@ -32,7 +36,7 @@ EXACT = frozenset({"neg", "abs", "floor", "trunc", "maximum", "cast", "bitcast",
 
 def is_noisy(primitive: Primitive) -> bool:
     """Whether compiled code may differ in the last place: sums are reordered, functions approximated."""
-    return primitive.reorders or primitive.ulp > 0.5
+    return primitive.reorders or primitive.ulp > 0.5 or primitive.together is not None
 
 
 def is_rounded(primitive: Primitive) -> bool:
@@ -78,6 +82,10 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, in
 
     16-bit floats are computed in float32 and rounded once: the noise is that of float32, as far as results may go.
     """
+    if node.primitive.together is not None:
+        run = partial(_noisy_body, random=random, in_runs=in_runs)
+        results = node.primitive.together(*operands, run=run, **shared(node.params))
+        return np.asarray(results[node.params["result"]])
     by, params, dtype = 1, node.params, node.dtype.numpy
     if any(operand.dtype.itemsize == 2 and operand.dtype.is_floating_point for operand in (node, *node.inputs)):
         by = TIMES_NOISE if node.dtype.itemsize == 2 else 1
@@ -102,6 +110,19 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, in
             return move(value, random)
         # Noise at the ends of the range: otherwise only few numbers are rounded to another one.
         return np.asarray((value * (1 + sign * by * np.float32(2.0**-23))).astype(node.dtype.numpy))
+
+
+def _noisy_body(body: Graph, arrays: Sequence[Array], random: np.random.Generator, in_runs: bool) -> list[Array]:
+    """The results of a loop's body, with noise on what it computes; a decision in it is not turned."""
+    values = dict(zip(body.inputs, arrays, strict=True))
+    for node in body.nodes:
+        operands = [values[operand] for operand in node.inputs]
+        if is_noisy(node.primitive) and node.dtype.is_floating_point:
+            values[node] = noisy(node, operands, random, in_runs)
+        else:  # what is rounded alike has operands that are not alike
+            value = value_of(node, operands)
+            values[node] = move(value, random) if is_rounded(node.primitive) else value
+    return [values[output] for output in body.outputs]
 
 
 def _terms_overflow(node: Node, operands: Sequence[Array]) -> Array:
