@@ -197,6 +197,10 @@ class Graph(BaseGraph):
     # Open for recording, so it compares like a list: by its present content, and without a hash.
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def _named_key(self) -> Any:
+        return self.key(names=True)  # nodes may have been added since
+
     def __init__(
         self,
         inputs: Sequence[Node] = (),
