@@ -83,8 +83,8 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, in
     16-bit floats are computed in float32 and rounded once: the noise is that of float32, as far as results may go.
     """
     if node.primitive.together is not None:
-        run = partial(_noisy_body, random=random, in_runs=in_runs)
-        results = node.primitive.together(*operands, run=run, **shared(node.params))
+        inside = partial(_noisy_body, random=random, in_runs=in_runs)
+        results = node.primitive.together(*operands, run=inside, **shared(node.params))
         return np.asarray(results[node.params["result"]])
     by, params, dtype = 1, node.params, node.dtype.numpy
     if any(operand.dtype.itemsize == 2 and operand.dtype.is_floating_point for operand in (node, *node.inputs)):
