@@ -344,9 +344,10 @@ def propagate(
         for entry in order:
             if entry.serial not in pending:
                 continue
-            begin = len(staging.nodes) if staging else 0
-            cotangent = _arrived(entry, pending.pop(entry.serial))
-            key = -1 - entry.serial
+            begin, key = len(staging.nodes) if staging else 0, -1 - entry.serial
+            cotangent = pending.pop(entry.serial)
+            if outside_hooks or wanted is None or key not in wanted:  # else the outer walk arrives there later
+                cotangent = _arrived(entry, cotangent)
             if wanted is not None and key in wanted:
                 result[key] = (entry.output, cotangent)
             if useful is not None and (entry.serial not in useful or (stop_at_wanted and key in result)):

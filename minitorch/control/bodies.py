@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..autograd import tape
-from ..autograd.gradients import grad
 from ..errors import AutogradError, TracingError
 from ..functional.creation.data import as_tensor
 from ..graph.graph import Graph
 from ..graph.regions import Region, closed, refused
 from ..interpreters import Staging, current, current_staging, is_grad_enabled, run_silently
-from ..ir import INPUT, Node, Primitive, Spec, user_source
+from ..ir import INPUT, POINTWISE, Node, Primitive, Spec, user_source
 from ..primitives import check, constant, reshape
 from ..tensor import TapeEntry, Tensor, fetched, next_serial, with_value
 from ..tree import flatten, unflatten
 
 ONE_KIND = "each repetition begins with what the one before returns, and each branch stands for the other"
 CONVERT = "return the same containers of the same shapes and types: x.to(y.dtype), x.reshape(y.shape)"
+
+HOISTED = (*POINTWISE, "movement", "source", "reduction", "contraction")  # kinds of operations that cannot fail
 
 Python = Callable[..., Any]
 
@@ -166,7 +167,7 @@ class Body:
         return with_value(Node(INPUT, (), {"name": "value"}, spec, user_source(), self.staging.trace))
 
     def _record(self, function: Python, stand_ins: list[Tensor], wanted: bool) -> None:
-        staging, first, begin = self.staging, next_serial(), len(self.staging.nodes)
+        staging, first, begin, made = self.staging, next_serial(), len(self.staging.nodes), len(self.staging.made)
         outputs: list[Tensor] = function(stand_ins)
         self.outputs = [staging.node_of(tensor) for tensor in outputs]
         self.ahead = len(staging.nodes) - begin
@@ -174,9 +175,9 @@ class Body:
             if tensor._value is not node:
                 raise writes_to_argument(self.what, tensor)
         roots = [place for place, each in enumerate(outputs) if each._requires_grad and is_grad_enabled()]
-        inside = {id(node) for node in (*staging.nodes[begin:], *self.inputs)}
+        inside = {id(tensor) for tensor in stand_ins} | {id(each()) for each in staging.made[made:]}
         older = boundary([outputs[place] for place in roots], first)
-        self.outside = {tape.key_of(each): each for each in older if id(each._value) not in inside}
+        self.outside = {tape.key_of(each): each for each in older if id(each) not in inside}
         if not roots or not (wanted or self.outside):
             return
         cotangents = {place: self.stand_in(outputs[place].spec) for place in roots}
@@ -198,19 +199,29 @@ class Body:
         zeros = Node(constant, (), {"value": 0.0, "shape": spec.shape, "dtype": spec.dtype}, spec)
         return self._gradients.get(key, zeros)
 
+    def settle(self, kept: Container[int] = ()) -> None:
+        """Put the nodes of the recording in place of the aliases of tensors, but for those of some `id`."""
+        now = self.region.settle(kept)
+        self.outputs = [now.get(node, node) for node in self.outputs]
+        self._gradients = {key: now.get(node, node) for key, node in self._gradients.items()}
+
     @property
     def own(self) -> list[Node]:
         """The nodes of the function itself."""
         return self.region.nodes[: self.ahead]
 
-    def hoist(self) -> None:
-        """Put what is the same in all repetitions back into the recording, ahead of the loop."""
-        moving = {*self.inputs, *self.cotangents.values(), *(write.before for write in self.region.writes)}
-        for node in self.region.nodes:
-            may_fail = node.primitive.kind == "indexing" or node.primitive is check  # and a loop may have no repetition
-            if may_fail or node.primitive.together or not moving.isdisjoint(node.inputs):
+    def hoist(self, carried: Iterable[Node]) -> None:
+        """Put what is the same in all repetitions back into the recording, ahead of the loop.
+
+        Args:
+            carried: the nodes of tensors from outside that change.
+        """
+        moving = {*self.inputs, *self.cotangents.values(), *carried}
+        for node in self.region.nodes:  # a loop may have no repetition, and then nothing of its body may fail
+            if node.primitive.kind not in HOISTED or node.primitive is check or not moving.isdisjoint(node.inputs):
                 moving.add(node)
         ahead = [node for node in self.region.nodes if node not in moving]
+        self.region.ahead = set(ahead)
         read = {operand for node in ahead for operand in node.inputs}
         self.staging.nodes += [node for node in ahead if node.primitive is not constant or node in read]
         self.ahead = sum(node in moving for node in self.own)
@@ -248,14 +259,22 @@ def variables(value: Any) -> list[Tensor]:
 
 
 def gradients_of(outputs: Sequence[Tensor], cotangents: Sequence[Tensor], wanted: Sequence[Tensor]) -> list[Tensor]:
-    """Return gradients on the tape: zeros where the outputs do not depend on a wanted tensor."""
+    """Return gradients on the tape: zeros where the outputs do not depend on a wanted tensor.
+
+    What a wanted tensor was itself made of is behind it: it does not count for another wanted one.
+    """
     pairs = [pair for pair in zip(outputs, cotangents, strict=True) if pair[0].requires_grad]
-    found = (
-        grad([one for one, _ in pairs], wanted, [each for _, each in pairs], create_graph=True, allow_unused=True)
-        if pairs
-        else [None] * len(wanted)
+    found = tape.propagate(
+        [output for output, _ in pairs],
+        [cotangent for _, cotangent in pairs],
+        retain_graph=True,
+        create_graph=True,
+        wanted=set(map(tape.key_of, wanted)),
+        stop_at_wanted=True,
+        outside_hooks=False,
     )
-    return [zeros_of(tensor.spec) if each is None else each for each, tensor in zip(found, wanted, strict=True)]
+    keys = [tape.key_of(tensor) for tensor in wanted]
+    return [found[key][1] if key in found else zeros_of(tensor.spec) for key, tensor in zip(keys, wanted, strict=True)]
 
 
 def not_again(name: str) -> AutogradError:

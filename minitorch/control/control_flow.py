@@ -10,6 +10,7 @@ computes these values again.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -65,6 +66,11 @@ class TakenApart(Function):
         return stack(cotangents)
 
 
+def apart(x: Tensor) -> Sequence[Tensor]:
+    """Return the slices of a tensor along its first dimension."""
+    return unbind(x) if current().mapped is not None else TakenApart.apply(x)
+
+
 def scan(
     f: Python, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1
 ) -> tuple[Any, Any]:
@@ -100,7 +106,9 @@ def scan(
     if len(lengths) != 1 or any(not tensor.ndim for tensor in rows.tensors):
         found = ", ".join(map(str, rows.specs)) or "no xs"
         raise ValueError(f"scan: {found} and length={length} do not say how many repetitions there are")
-    (trips,) = lengths
+    trips = operator.index(*lengths)
+    if trips < 0:
+        raise ValueError(f"scan: length={trips} is below 0")
     staging = recording()
     if staging is not None and unroll is not True:
         return _recorded_scan(staging, f, first, rows, trips, reverse)
@@ -114,7 +122,7 @@ def scan(
             specs = result.specs
         return init, result.of([zeros_of(Spec((0, *spec.shape), spec.dtype)) for spec in specs])
     carried, results = first, []
-    steps: list[Any] = list(zip(*[TakenApart.apply(row) for row in rows.tensors], strict=True)) or [()] * trips
+    steps: list[Any] = list(zip(*map(apart, rows.tensors), strict=True)) or [()] * trips
     for slices in reversed(steps) if reverse else steps:
         given = [*carried.tensors, *slices]
         versions = [each._root._version for each in given]
@@ -153,8 +161,9 @@ def _recorded_scan(
     asked = [True] * count + [row._requires_grad for row in rows.tensors]
     wanted = any(tensor._requires_grad for tensor in given)
     body = Body(staging, "scan", run, [*first.specs, *slices], asked, wanted)
-    body.hoist()
     writes = body.region.writes
+    body.settle({id(write.tensor) for write in writes})
+    body.hoist(write.before for write in writes)
     back = Backward(body, count) if body.cotangents else None
     carries = [*body.inputs[:count], *(write.before for write in writes)]
     inputs = [*carries, *body.inputs[count:]]
@@ -165,7 +174,7 @@ def _recorded_scan(
         "body": program_of([*inputs, *outer], outputs, body.own),
         "length": length, "carried": len(carries), "sliced": len(rows.tensors), "reverse": reverse,
     }  # fmt: skip
-    operands = [*first.tensors, *(staging.tensor_of(write.before) for write in writes), *rows.tensors]
+    operands = [*first.tensors, *(staging.tensor_of(body.region.before(write)) for write in writes), *rows.tensors]
     found = applied(SCAN, [*operands, *map(staging.tensor_of, outer)], params, len(outputs))
     body.region.end()
     made = len(carries) + len(results[0].tensors)
@@ -267,11 +276,13 @@ def _recorded_while(staging: Staging, test: Python, body: Python, first: Values)
     if tested.region.writes:
         raise refused("the condition of while_loop writes in place", "it only looks", "write in the body")
     repeated = Body(staging, "while_loop", lambda given: body(first.of(given)).tensors, first.specs, asked)
-    for each in (tested, repeated):
-        each.hoist()
     writes = repeated.region.writes
+    read = [tested.region.read(write.tensor) or write.before for write in writes]
+    for each, carried in ((tested, read), (repeated, [write.before for write in writes])):
+        each.settle({id(write.tensor) for write in writes})
+        each.hoist(carried)
     inputs = [*repeated.inputs, *(write.before for write in writes)]
-    conditional = [*tested.inputs, *(write.before for write in writes)]
+    conditional = [*tested.inputs, *read]
     outputs = [*repeated.outputs, *(write.after for write in writes)]
     outer = free_nodes(tested.outputs, tested.own, conditional)
     outer += [node for node in free_nodes(outputs, repeated.own, inputs) if node not in outer]
@@ -280,7 +291,7 @@ def _recorded_while(staging: Staging, test: Python, body: Python, first: Values)
         "body": program_of([*inputs, *outer], outputs, repeated.own),
         "carried": len(inputs),
     }
-    operands = [*first.tensors, *(staging.tensor_of(write.before) for write in writes)]
+    operands = [*first.tensors, *(staging.tensor_of(repeated.region.before(write)) for write in writes)]
     found = applied(WHILE, [*operands, *map(staging.tensor_of, outer)], params, len(inputs))
     for each in (tested, repeated):
         each.region.end()
@@ -349,11 +360,13 @@ def _recorded_cond(
         return values[-1].tensors
 
     branches = [Body(staging, "cond", lambda _, each=each: run(each)) for each in (true_fun, false_fun)]
-    written = {id(write.tensor): write for branch in branches for write in branch.region.writes}
+    written = {id(each.tensor): (each, branch.region) for branch in branches for each in branch.region.writes}
     ends = []
     for branch in branches:
+        branch.settle()
         after = {id(write.tensor): write.after for write in branch.region.writes}
-        ends.append([*branch.outputs, *(after.get(key, write.before) for key, write in written.items())])
+        before = {key: region.before(write) for key, (write, region) in written.items()}
+        ends.append([*branch.outputs, *(after.get(key, node) for key, node in before.items())])
     outer: list[Node] = []
     for branch, outputs in zip(branches, ends, strict=True):
         outer += [node for node in free_nodes(outputs, branch.own, ()) if node not in outer]
@@ -362,7 +375,7 @@ def _recorded_cond(
     found = applied(COND, [test, *map(staging.tensor_of, outer)], params, len(ends[0]))
     for branch in branches:
         branch.region.end()
-    shown = _after(staging, found, len(values[0].tensors), list(written.values()))
+    shown = _after(staging, found, len(values[0].tensors), [write for write, _ in written.values()])
     if any(branch.cotangents for branch in branches):
         again = None if written else (test, true_fun, false_fun, operands)
         _connect_branches(staging, test, branches, shown, again)

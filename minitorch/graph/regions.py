@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -26,6 +26,10 @@ class Write:
 class Region:
     """What was recorded while a function ran, no longer a part of the recording.
 
+    Inside, each tensor from outside has an alias in place of its node: an input of its own, so that a value that two
+    tensors share, or that a view was made of before, is told from the tensor that is written. `settle` puts the nodes
+    back.
+
     Attributes:
         nodes: in program order.
         writes: to tensors from outside; the tensors have their values from before the region again.
@@ -35,6 +39,15 @@ class Region:
         self.staging, self.what = staging, what
         self.nodes: list[Node] = []
         self.writes: list[Write] = []
+        self.outer: dict[Node, Node] = {}  # the nodes of the recording, by alias
+        self._aliases: dict[int, Node] = {}  # by the id of the tensor
+        self._dead: list[Node] = []
+        self.ahead: set[Node] = set()  # nodes that went back into the recording
+
+    def _alias(self, tensor: Tensor, node: Node) -> Node:
+        alias = Node(INPUT, (), {"name": "value"}, node.spec, node.source, self.staging.trace)
+        self.outer[alias], self._aliases[id(tensor)] = node, alias
+        return alias
 
     def record(self, function: Callable[[], Result]) -> Result:
         """Call a function, and cut what it records out of the recording.
@@ -44,8 +57,14 @@ class Region:
         """
         staging, begin, made = self.staging, len(self.staging.nodes), len(self.staging.made)
         held = [tensor for each in staging.made if (tensor := each()) is not None and isinstance(tensor._value, Node)]
-        traced = [(tensor, tensor._value, tensor._view and tensor._view.stamp) for tensor in held]
-        captured = {key: item.node for key, item in staging.captured.items()}
+        views = [(tensor, tensor._value, tensor._view.stamp) for tensor in held if tensor._view is not None]
+        roots = [tensor for tensor in held if tensor._view is None]
+        captured = list(staging.captured.values())
+        for tensor in roots:
+            tensor._value = self._alias(tensor, tensor._value)
+        for item in captured:
+            item.node = self._alias(item.tensor, item.node)
+        staging.aliases.update(self.outer)
         renewed, grads = dict(staging.renewed), dict(staging.grads)
         spans = len(staging.calls), len(staging.rules), len(staging.callbacks)
         staging.regions += 1
@@ -70,24 +89,66 @@ class Region:
                 staging.calls[spans[0] :],
             )
             staging.renewed, staging.grads = renewed, grads
+            staging.aliases.difference_update(self.outer)
+            for tensor in roots:
+                self._restored(tensor, tensor._value)
+                tensor._value = self.outer[self._aliases[id(tensor)]]
             for item in staging.captured.values():
-                before = captured.get(id(item.tensor), item.input)
-                if item.node is not before:
-                    self.writes.append(Write(item.tensor, before, item.node))
-                    item.node = before
-            for tensor, value, stamp in traced:
-                if tensor._value is not value:
-                    if tensor._view is None:
-                        self.writes.append(Write(tensor, value, tensor._value))
-                    tensor._value = value
+                self._restored(item.tensor, item.node, item.input)
+                alias = self._aliases.get(id(item.tensor))
+                item.node = item.input if alias is None else self.outer[alias]
+            for tensor, value, stamp in views:
+                tensor._value = value
                 if tensor._view is not None:
                     tensor._view.stamp = stamp
+        self._refuse_views()
         return result
+
+    def _restored(self, tensor: Tensor, now: Node, first: Node | None = None) -> None:
+        before = self._aliases.get(id(tensor), first)
+        if before is not None and now is not before:
+            self.writes.append(Write(tensor, before, now))
+
+    def _refuse_views(self) -> None:
+        """Refuse a view from outside that is an input of its own, of memory that is written."""
+        read = {operand for node in self.nodes for operand in node.inputs}
+        written = {id(write.tensor) for write in self.writes}
+        for item in self.staging.captured.values():
+            inputs = {item.input, self._aliases.get(id(item.tensor))}
+            if item.tensor._view is not None and id(item.tensor._root) in written and not inputs.isdisjoint(read):
+                raise refused(
+                    f"{self.what}: the body writes in place to what {item.tensor.spec} is a view of, and reads that",
+                    "the view is an input of its own, and would not show the write in the next repetition",
+                    "take the view inside of the body",
+                )
+
+    def read(self, tensor: Tensor) -> Node | None:
+        """Return the node that a tensor from outside has at the beginning of the region, if that is known."""
+        known = self.staging.captured.get(id(tensor))
+        return self._aliases.get(id(tensor), None if known is None else known.input)
+
+    def before(self, write: Write) -> Node:
+        """Return the node of the recording that a written tensor has before the region."""
+        return self.outer.get(write.before, write.before)
+
+    def settle(self, kept: Container[int]) -> dict[Node, Node]:
+        """Put the nodes of the recording in place of aliases, but for tensors of some `id`; return what changed."""
+        stay = {alias for tensor, alias in self._aliases.items() if tensor in kept}
+        now = {alias: node for alias, node in self.outer.items() if alias not in stay}
+        self._dead += self.nodes
+        for node in self.nodes:
+            operands = tuple([now.get(operand, operand) for operand in node.inputs])
+            if operands != node.inputs:
+                now[node] = Node(node.primitive, operands, node.params, node.spec, node.source, node.trace)
+        self.nodes = [now.get(node, node) for node in self.nodes]
+        for write in self.writes:
+            write.after = now.get(write.after, write.after)
+        return now
 
     def end(self) -> None:
         """Make errors of the values inside, which are used nowhere else."""
         ended = Trace(f"the body of {self.what}")
-        for node in self.nodes:
+        for node in {*self.nodes, *self._dead, *self.outer} - self.ahead:
             node.trace = ended
 
 

@@ -119,6 +119,7 @@ class Staging:
         self.callbacks: list[Callback] = []
         self.calls: list[Span] = []  # of modules, each after those inside of it
         self.rules: list[Span] = []  # of gradients
+        self.aliases: set[Node] = set()  # of tensors from outside of these
         self.regions = 0  # how many bodies of loops and branches are being recorded, one inside of the other
         self.states: dict[Any, Any] = {}  # of objects, as the program has them; they go with it (see `require_settled`)
 
@@ -162,7 +163,7 @@ class Staging:
         if known is None:
             known = Captured(tensor, self.input(tensor.spec, self.name_of(tensor)))
             for other in self._neighbours(tensor):
-                if other.node is not other.input:
+                if other.node is not other.input and other.node not in self.aliases:
                     raise self.aliased(other, known)
             self.captured[id(tensor)] = known
             self.memory.setdefault(memory_owner(tensor._value), []).append(known)
@@ -334,7 +335,9 @@ class Staging:
         """
         check_writeable(tensor._value, tensor)
         captured = self.capture(tensor)
-        if captured.node is captured.input:  # others are checked when they are captured
+        if (
+            captured.node is captured.input or captured.node in self.aliases
+        ):  # others are checked when they are captured
             for other in self._neighbours(tensor):
                 raise self.aliased(captured, other)
         captured.node = node

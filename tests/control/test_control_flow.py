@@ -387,3 +387,105 @@ def test_shadow_mode_knows_how_far_a_loop_may_round(kind: Any) -> None:
 def test_a_recording_with_parameters_of_nodes_as_given_is_pickled() -> None:
     graph = mt.jit(lambda x: mt.scan(lambda c, x: (c + x, c), mt.zeros(2), x)).graph(mt.ones(3, 2))
     assert pickle.loads(pickle.dumps(graph)) == graph
+
+
+ONE = mt.ones(1)
+SEEN = mt.zeros(2, 2)
+
+
+def _view(x: mt.Tensor) -> mt.Tensor:
+    total = mt.zeros(1)
+    view = total[0:]
+    mt.fori_loop(0, 3, lambda i, c: (view.add_(1.0), c)[1], x)
+    return total * 1
+
+
+def _rows(x: mt.Tensor) -> mt.Tensor:
+    with mt.no_grad():
+        table = mt.zeros(4, 1)
+        rows = table[1:]
+
+        def step(c: mt.Tensor, i: mt.Tensor) -> Any:
+            rows[i] = c
+            return c + 1, None
+
+        mt.scan(step, x, mt.arange(3))
+        return table * 1
+
+
+def _view_of_a_global(x: mt.Tensor) -> mt.Tensor:
+    SEEN.zero_()
+    turned = SEEN.T
+    mt.fori_loop(0, 3, lambda i, c: (turned.add_(1.0), c + turned.sum())[1], x)
+    return SEEN * 1
+
+
+def _nested(x: mt.Tensor) -> mt.Tensor:
+    total = mt.zeros(1)
+    mt.fori_loop(0, 3, lambda i, c: mt.cond(c.sum() > 0, lambda: (total.add_(1.0), c)[1], lambda: c * 2), x)
+    return total * 1
+
+
+def _read_in_a_branch(x: mt.Tensor) -> mt.Tensor:
+    total = mt.zeros(1)
+
+    def step(c: mt.Tensor, _: None) -> Any:
+        found = mt.cond(c.sum() > -1, lambda: total + 1, lambda: total + 2)
+        total.add_(1.0)
+        return found, None
+
+    return mt.scan(step, x, None, length=3)[0]
+
+
+def _condition(x: mt.Tensor) -> mt.Tensor:
+    count = mt.tensor(0)
+    return mt.while_loop(lambda s: s.sum() < 10 - count, lambda s: (count.add_(1), s + 1)[1], x)
+
+
+def _same_value(x: mt.Tensor) -> mt.Tensor:
+    one, other = mt.empty(1), mt.empty(1)
+    one.copy_(x)
+    other.copy_(x)
+    found = mt.scan(lambda c, _: ((one.add_(1.0), other.add_(2.0), c)[2], x * 1), mt.zeros(1), length=3)[1]
+    return mt.cat([one, other, found[:, 0]])
+
+
+@pytest.mark.parametrize("mode", ["interpret", "llvm", "lazy"])
+@pytest.mark.parametrize(
+    "program", [_view, _rows, _view_of_a_global, _nested, _read_in_a_branch, _condition, _same_value]
+)
+def test_writes_outside_are_seen_by_what_shares_the_memory_alone(program: Callable[..., Any], mode: str) -> None:
+    expected = program(ONE).tolist()
+    assert MODES[mode](program)(ONE).tolist() == expected
+
+
+@pytest.mark.parametrize("mode", ["llvm", "lazy"])
+def test_hooks_of_tensors_outside_are_called_once(mode: str) -> None:
+    def program(w: mt.Tensor) -> mt.Tensor:
+        y = w * 2
+        y.register_hook(lambda gradient: gradient * 10)
+        return mt.fori_loop(0, 1, lambda i, c: c * y, mt.tensor(1.0))
+
+    w = mt.tensor(1.0, requires_grad=True)
+    MODES[mode](program)(w).backward()
+    assert w.grad is not None and w.grad.item() == 20.0
+
+
+def test_transforms_differentiate_by_what_is_carried_and_read_alike() -> None:
+    def cube(w: mt.Tensor) -> mt.Tensor:
+        return mt.fori_loop(0, 2, lambda i, c: c * w, w).sum()
+
+    for transform, expected in ((mt.func.grad, 12.0), (mt.func.jacrev, 12.0), (mt.func.hessian, 12.0)):
+        for run in (lambda f: f, mt.jit):
+            assert run(transform(cube))(mt.tensor(2.0)).item() == expected
+    assert mt.jit(mt.func.jacfwd(mt.func.jacrev(cube)))(mt.tensor(2.0)).item() == 12.0
+
+
+def test_a_loop_without_repetition_runs_nothing_that_may_fail() -> None:
+    def program(a: mt.Tensor) -> mt.Tensor:
+        return mt.while_loop(lambda s: s < 0, lambda s: s + mt.linalg.cholesky(a).sum(), mt.tensor(0.0))
+
+    assert mt.jit(program)(-mt.eye(2)).item() == 0.0
+    for length in (-1, 2.0):
+        with pytest.raises((ValueError, TypeError)):
+            mt.scan(lambda c, x: (c, None), ONE, None, length=length)  # type: ignore[arg-type]
