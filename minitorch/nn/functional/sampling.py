@@ -16,6 +16,7 @@ from ...errors import ShapeError
 from ...functional.creation.creation import linspace
 from ...functional.movement.arranging import stack
 from ...functional.options import require_float
+from ...functional.pointwise.casting import contiguous
 from ...functional.reducing.contraction import check_types
 from ...functional.reducing.linalg import matmul
 from ...primitives.elementwise import scalar
@@ -160,4 +161,4 @@ def grid_sample(
         value = P.where(inside.unsqueeze(-1), value, scalar(0, value))
         total = value if total is None else total + value
     assert total is not None
-    return P.permute(total, dims=(0, dims + 1, *range(1, dims + 1)))
+    return contiguous(P.permute(total, dims=(0, dims + 1, *range(1, dims + 1))))
