@@ -97,6 +97,8 @@ def siblings(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     """Map the first of the siblings among some nodes to all of them, in order.
 
     Example:
+        >>> import numpy as np
+        >>> from minitorch.graph import Graph, evaluate
         >>> graph = Graph.parse('''
         ... graph(x: f32[3,2], c: f32[2]):
         ...   %0 = scan(c, x, body=@0, length=3, carried=1, sliced=1, reverse=false, result=0)

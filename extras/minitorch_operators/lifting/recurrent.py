@@ -122,13 +122,13 @@ def _product(node: Node) -> tuple[Node, Node, Found] | None:
 
 
 def recurrences(graph: Graph) -> Graph:
-    """A graph with operators in place of unrolled layers.
+    """A graph with operators in place of unrolled layers; a recording has longer ones as loops.
 
     Example:
         >>> import minitorch as mt
         >>> from minitorch.passes.lifting import LIFTING
         >>> with mt.no_grad():
-        ...     graph = mt.jit(mt.nn.RNN(3, 4)).graph(mt.ones(5, 2, 3))
+        ...     graph = mt.jit(mt.nn.RNN(3, 4)).graph(mt.ones(3, 2, 3))
         >>> recurrences(LIFTING(graph)).count()["rnn_tanh"]
         2
     """
