@@ -85,7 +85,7 @@ def scan(
         xs: what is sliced along its first dimension: a tensor, nested ones, or None.
         length: the number of repetitions; needed if there is no `xs`.
         reverse: whether to begin with the last slice. Results stay with their slices.
-        unroll: True writes all repetitions into a recording, one after another.
+        unroll: True writes all repetitions into a recording, one after another. Numbers, as in JAX, change nothing.
 
     Returns:
         The last carry, and the results stacked along a new first dimension.
