@@ -13,6 +13,7 @@ from . import dispatch, machine, picture, report, targets
 from .cases import CASES
 from .contenders import CONTENDERS, TABLE
 from .inference import __main__ as models
+from .networks import __main__ as networks
 from .progress import progress
 from .run import Results, run
 
@@ -25,7 +26,10 @@ ROUNDS = 3
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
-        "--cases", metavar="REGEX", default="", help="only those whose name matches; `dispatch` and `inference` are two"
+        "--cases",
+        metavar="REGEX",
+        default="",
+        help="only those whose name matches; also `dispatch`, `networks`, `inference`",
     )
     parser.add_argument("--contenders", metavar="A,B", help=f"of {', '.join(CONTENDERS)}")
     parser.add_argument(
@@ -75,7 +79,8 @@ def main(arguments: list[str] | None = None) -> int:
     cases = [case for case in CASES if re.search(options.cases, case.name)]
     with_dispatch = re.search(options.cases, "dispatch") is not None and options.contenders is None
     with_models = re.search(options.cases, "inference") is not None and options.contenders is None
-    if not (cases or with_dispatch or with_models):
+    with_networks = re.search(options.cases, "networks") is not None and options.contenders is None
+    if not (cases or with_dispatch or with_networks or with_models):
         raise SystemExit(f"no case matches {options.cases!r}")
     rounds = options.rounds or (1 if options.quick else ROUNDS)
     seconds = QUICK_SECONDS if options.quick else SECONDS
@@ -91,6 +96,10 @@ def main(arguments: list[str] | None = None) -> int:
     if with_dispatch and not options.json:
         print("\nwhat an operation costs before any arithmetic: 16 elements")
         kept = dispatch.run(1 if options.quick else dispatch.ROUNDS) and kept
+    if with_networks and not options.json:
+        print("\nfirst and later calls of whole networks", flush=True)
+        wanted = [target for target in options.target if targets.is_comparable(target)]
+        kept = networks.run(wanted, 1 if options.quick else networks.ROUNDS) and kept
     if with_models and not options.json:
         print("\nmodels for inference: frozen, in bfloat16, in int8, with int4 weights", flush=True)
         more = ["--target", ",".join(targets.for_models(options.target)), "--rounds", str(rounds)]

@@ -1,5 +1,6 @@
 """The benchmarks' table is well-formed, all contenders compute the same, and what is made of the figures is right."""
 
+import importlib
 import json
 import re
 import subprocess
@@ -16,6 +17,8 @@ from benchmarks.__main__ import README, main
 from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
 from benchmarks.libraries import EPS, HEADS, Minitorch, NumPy
+from benchmarks.networks import __main__ as networks
+from benchmarks.networks.table import NETWORKS
 from benchmarks.run import ROOT, Entry, Results, reference
 from minitorch.compiler.codegen.host import executable_targets
 from minitorch.compiler.scheduling.contractions.gemm import recognise
@@ -370,6 +373,31 @@ def test_programs_of_first_calls_compute_the_same_in_every_library(name, monkeyp
         results.append(np.asarray(value[0] if isinstance(value, tuple) else value))
     ours, theirs = results
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+LONG = {"ResNet-18", "EfficientNet-B0"}  # to compile; their inference is compared, and training of other networks
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name not in LONG])
+def test_networks_compute_the_same_in_every_library(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("MINITORCH_CACHE_DIR", str(tmp_path))
+    pytest.importorskip("jax")
+    from benchmarks.networks import in_jax
+
+    with mt.as_torch(hide=True):
+        models = importlib.import_module("benchmarks.networks.models")
+    row, results = NETWORKS[name], []
+    for versions in (models, in_jax):
+        call = versions.prepared(row, *row.tiny)
+        results.append(np.stack([versions.value(call()) for _ in range(2)]))
+    ours, theirs = results
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6 * np.abs(ours).max())
+
+
+def test_a_network_that_is_slower_is_named():
+    assert networks.missed({"minitorch": 1.0, "jax": 1.0}, {"minitorch": 1.0, "jax": 2.0, "torch": 1.0}) == ""
+    found = networks.missed({"minitorch": 3.0, "jax": 2.0}, {"minitorch": 3.0, "jax": 3.0, "torch": 2.0})
+    assert found == "  MISSED: first 1.50 x jax, later 1.50 x torch"
 
 
 def test_a_first_call_that_takes_more_than_its_share_is_named(capsys):

@@ -1,0 +1,1 @@
+"""First and later calls of whole networks: minitorch beside `jax.jit` and PyTorch."""
