@@ -11,14 +11,18 @@ from ..tree import Structure, flatten, unflatten
 from .batching import Batching, part
 
 
-def named_like(function: Any, what: str, result: Callable[..., Any]) -> Callable[..., Any]:
-    """Name the result of a transform after it and its function, which has to be one."""
+def name_of(function: Any, what: str) -> str:
+    """Return the name of what a transform makes of a function, which has to be one."""
     if not callable(function):
         kind = type(function).__name__
         does = "called for each example" if what == "vmap" else "differentiated"
         raise TypeError(f"a function is {does}, not {kind}: write {what}(f)(x), not {what}(f(x))")
-    name = getattr(function, "__name__", type(function).__name__)
-    result.__name__ = result.__qualname__ = f"{what}({name})"
+    return f"{what}({getattr(function, '__name__', type(function).__name__)})"
+
+
+def named_like(function: Any, what: str, result: Callable[..., Any]) -> Callable[..., Any]:
+    """Name the result of a transform after it and its function."""
+    result.__name__ = result.__qualname__ = name_of(function, what)
     return result
 
 
@@ -65,36 +69,37 @@ def vmap(
         raise ValueError(f"vmap: randomness is 'error', 'different' or 'same', not {randomness!r}")
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"vmap: chunk_size is 1 or more, not {chunk_size}")
+    name = name_of(func, "vmap")  # `run` does not refer to itself: a cycle would keep what `func` has seen
 
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten(args)
-        given = spread(in_dims, structure, f"{run.__name__}: in_dims")
-        dims = [_checked(leaf, dim, run.__name__) for leaf, dim in zip(leaves, given, strict=True)]
+        given = spread(in_dims, structure, f"{name}: in_dims")
+        dims = [_checked(leaf, dim, name) for leaf, dim in zip(leaves, given, strict=True)]
         counts = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
         if not counts:
-            raise ValueError(f"{run.__name__}: no argument has a dimension to map over")
+            raise ValueError(f"{name}: no argument has a dimension to map over")
         if any(count != counts[0] for count in counts):
-            raise ValueError(f"{run.__name__}: the arguments have different numbers of examples, {counts}")
+            raise ValueError(f"{name}: the arguments have different numbers of examples, {counts}")
         size = chunk_size or counts[0]
         parts = []
         for first in range(0, counts[0], size) if size < counts[0] else ():
             bounds = first, min(first + size, counts[0])
+            of_some = vmap(func, in_dims, out_dims, randomness)
             chunk = [leaf if dim is None else part(leaf, dim, *bounds) for leaf, dim in zip(leaves, dims, strict=True)]
-            parts.append(flatten(whole(*unflatten(structure, chunk), **kwargs)))
+            parts.append(flatten(of_some(*unflatten(structure, chunk), **kwargs)))
         if parts:
             form = parts[0][1]
             columns = zip(*[results for results, _ in parts], strict=True)
-            places = spread(out_dims, form, f"{run.__name__}: out_dims")
+            places = spread(out_dims, form, f"{name}: out_dims")
             pairs = zip(columns, places, strict=True)
             return unflatten(form, [x[0] if d is None else concatenate(*x, dim=d % x[0].ndim) for x, d in pairs])
         layer = Batching(counts[0], randomness)
         inside = [x if d is None else layer.wrapped(_moved(x, d, 0)) for x, d in zip(leaves, dims, strict=True)]
         with layer.entered():
             result, form = flatten(func(*unflatten(structure, inside), **kwargs))
-        places = spread(out_dims, form, f"{run.__name__}: out_dims")
-        return unflatten(form, [_result(layer, x, d, run.__name__) for x, d in zip(result, places, strict=True)])
+        places = spread(out_dims, form, f"{name}: out_dims")
+        return unflatten(form, [_result(layer, x, d, name) for x, d in zip(result, places, strict=True)])
 
-    whole = run if chunk_size is None else vmap(func, in_dims, out_dims, randomness)
     return named_like(func, "vmap", run)
 
 

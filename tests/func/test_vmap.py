@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -293,6 +294,24 @@ def test_functional_call_replaces_tensors_for_one_call() -> None:
     assert functional_call(tied, {"0.weight": mt.eye(2) * 2}, x).tolist() == (x * 4).tolist()
     alone = functional_call(tied, {"0.weight": mt.eye(2)}, x, tie_weights=False)
     close(alone, tied[1](x).detach().numpy())
+
+
+TRANSFORMS = {
+    "vmap": vmap(mt.sin),
+    "vmap of grad": vmap(grad(mt.sin)),
+    "in parts": vmap(mt.sin, chunk_size=2),
+    "jacrev": jacrev(mt.sin),
+    "jacfwd": mt.func.jacfwd(mt.sin),
+    "hessian": mt.func.hessian(lambda x: x.sin().sum()),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_recording_leaves_nothing_to_the_garbage_collector(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording that ends looks for its values everywhere if one of them is still there."""
+    monkeypatch.setattr(gc, "collect", lambda: pytest.fail("a cycle holds a value of the recording"))
+    transform = TRANSFORMS[name]
+    mt.jit(lambda x: transform(x), backend="interpret")(numbers(3))
 
 
 def test_wrong_dimensions_are_refused() -> None:
