@@ -432,6 +432,16 @@ def test_what_has_no_variance_or_no_range_is_refused():
         F.hardtanh(mt.ones(2), 2.0, 0.5)
 
 
+def test_outputs_and_targets_of_no_length_have_the_loss_0_and_one_of_both_alone_has_none():
+    """As in PyTorch; the gradient of a sequence that has no outputs is 0."""
+    x = mt.randn(4, 3, 5).requires_grad_()
+    call = lambda x: F.ctc_loss(x.log_softmax(2), mt.ones(3, 2).long(), [0, 4, 0], [0, 2, 1], reduction="none")  # noqa: E731
+    for found in (call(x), mt.jit(call)(x)):
+        assert [each.item() for each in found][::2] == [0, np.inf]
+        (gradient,) = mt.autograd.grad(found[:2].sum(), x)
+        assert (gradient[:, ::2] == 0).all() and (gradient[:, 1] != 0).any()
+
+
 def test_a_loss_and_an_attention_without_elements():
     labels = mt.ones(0, 7, dtype=mt.int64)
     for loss in (F.nll_loss, mt.jit(F.nll_loss)):

@@ -501,7 +501,7 @@ def test_ctc_loss(reduction, zero, form):
     for time, batch, length in ((1, 1, 0), (1, 3, 2), (6, 1, 3), (6, 3, 3), (7, 4, 0)):
         x, targets = numbers(time, batch, 4), random.integers(1, 4, (batch, length))
         targets[0, 1:2] = targets[0, :1]
-        ends, counts = random.integers(1, time + 1, batch), random.integers(0, length + 1, batch)
+        ends, counts = random.integers(0, time + 1, batch), random.integers(0, length + 1, batch)
         if form == "joined":
             targets = np.concatenate([row[:count] for row, count in zip(targets, counts, strict=True)])
         results = []

@@ -243,10 +243,10 @@ def ctc_loss(
     states = P.concatenate(stack([gaps[:, :-1], words], -1).reshape(batch, 2 * length), gaps[:, :1], dim=1)
     skips = pad(states[:, 2:].ne(states[:, :-2]) & states[:, 2:].ne(blank), (2, 0)) if length else states.ne(states)
     emitted = x.gather(2, states.unsqueeze(0).expand(time, *states.shape))
-    first = P.less(P.iota(size=2 * length + 1, dtype=int64), scalar(2, states))
+    begin = P.equal(P.iota(size=2 * length + 1, dtype=int64), scalar(0, states))
     impossible = scalar(_IMPOSSIBLE, x)
-    reached = P.where(first, emitted[0], impossible)
-    for at, each in enumerate(emitted.unbind(0)[1:], 1):
+    reached = P.where(begin, scalar(0, x), impossible).expand(batch, -1)  # ahead of the first output
+    for at, each in enumerate(emitted.unbind(0)):
         before = [pad(reached, (by, 0), value=_IMPOSSIBLE)[:, : 2 * length + 1] for by in (0, 1, 2)]
         before[2] = P.where(skips, before[2], impossible)
         reached = P.where(ends.gt(at).unsqueeze(-1), stack(before).logsumexp(0) + each, reached)
