@@ -68,6 +68,7 @@ def losses(axes=None, divide=(), backend="xla", optimizer=mt.optim.Adam):
 # Training ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("optimizer", [mt.optim.SGD, mt.optim.Adam])
 @pytest.mark.parametrize(
     ("axes", "divide"),
@@ -108,6 +109,7 @@ def linear(axes, optimizer, jit):
     return [step(x).item() for _ in range(2)], model, own, lambda x=x: [step(x).item() for _ in range(2)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("weight", [("data", None), (None, "data")], ids=["columns", "rows"])
 def test_state_beside_whole_parameters_is_divided_and_its_memory_taken(weight, optimizer):
@@ -221,6 +223,7 @@ def convolutional():
     return nn.Sequential(nn.Unflatten(1, (3, 8, 8)), first, nn.ReLU(), nn.MaxPool2d(2), second, nn.Flatten())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("optimizer", [mt.optim.SGD, mt.optim.Adam])
 @pytest.mark.parametrize(("classifier", "width"), [(perceptron, 32), (convolutional, 192)])
 def test_labels_stay_where_they_are(classifier, width, optimizer):

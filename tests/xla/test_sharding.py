@@ -22,8 +22,9 @@ pytest.importorskip("jax")
 ROOT = Path(__file__).parents[2]
 
 
-def test_programs_on_eight_devices():
+def test_programs_on_eight_devices(sweep):
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/xla/eight_devices.py"]
+    command += ["--sweep"] if sweep else []
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " passed" in done.stdout and "skipped" not in done.stdout.splitlines()[-1]

@@ -33,9 +33,11 @@ LAWS = {
 
 
 @pytest.mark.parametrize("target", executable_targets()[-2:])  # the suite itself runs those of this machine
-def test_the_laws_hold_for_every_target(target: str) -> None:
+def test_the_laws_hold_for_every_target(target: str, sweep: bool) -> None:
     chosen = " or ".join(f"({Path(file).name} and ({names}))" for file, names in LAWS.items())
-    done = child(target, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *LAWS, "-k", chosen)
+    done = child(
+        target, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *LAWS, "-k", chosen, *["--sweep"] * sweep
+    )
     assert done.returncode == 0, done.stdout[-4000:]
 
 

@@ -28,6 +28,7 @@ from minitorch_quantization.passes.dequantized import Dequantized, Found
 EXPENSIVE = tuple(mode for mode in MODES if mode not in (*CHEAP, "eager"))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_passes_keep_the_law(first: int) -> None:
     assert not [str(each) for seed in range(first, first + 20) for each in judge(generate(seed), CHEAP)]
