@@ -16,8 +16,9 @@ import minitorch as mt
 from minitorch import dtypes
 from minitorch.autograd import gradcheck
 from minitorch.ir import PRIMITIVES
-from minitorch.tree import flatten, unflatten
+from minitorch.tree import flatten
 from tests.support.cases import CASES, EAGER_BY_NATURE, METHODS, WIDE
+from tests.support.sessions import session
 
 ALL = CASES + METHODS
 
@@ -44,17 +45,6 @@ def interpreted(function, tensors, backend="interpret"):
 
 def jitted(function, tensors, backend="interpret"):
     return mt.jit(function, backend=backend)(*tensors)
-
-
-def session(function, tensors, backend="interpret"):
-    with mt.Graph() as g:
-        inputs = [mt.placeholder(x.shape, x.dtype, name=f"x{number}") for number, x in enumerate(tensors)]
-        leaves, structure = flatten(function(*inputs))
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, mt.Tensor)]
-    values = mt.Session(g, backend=backend).run([leaves[p] for p in places], dict(zip(inputs, tensors, strict=True)))
-    for place, value in zip(places, values, strict=True):
-        leaves[place] = value
-    return unflatten(structure, leaves)
 
 
 def lazily(function, tensors, backend="interpret"):

@@ -18,8 +18,9 @@ from minitorch.tensor import Remote
 from minitorch_xla.backend import partitions
 from minitorch_xla.sharding import Mesh, shard, shard_module, visualize
 from minitorch_xla.sharding.mesh import Axis
-from tests.modes.test_modes import ALL, assert_close, eager, jitted, lazily, run, session
+from tests.modes.test_modes import ALL, assert_close, eager, jitted, lazily, run
 from tests.support import pages
+from tests.support.sessions import session
 
 MESH = Mesh((4, 2), ("data", "model"))
 FLAT = Mesh((8,), ("data",))

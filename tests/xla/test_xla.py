@@ -23,7 +23,8 @@ from minitorch.ir import PRIMITIVES
 from minitorch.tensor import Remote
 from minitorch_profiler import breakeven
 from tests.compiler.codegen.test_bits import BEYOND
-from tests.modes.test_modes import ALL, assert_close, eager, jitted, lazily, run, session, takes_floats
+from tests.modes.test_modes import ALL, assert_close, eager, jitted, lazily, run, takes_floats
+from tests.support.sessions import session
 
 jax = pytest.importorskip("jax")
 xla = pytest.importorskip("minitorch.backends.xla")

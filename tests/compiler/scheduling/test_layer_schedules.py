@@ -117,6 +117,7 @@ def check(module: nn.Module, x: mt.Tensor, dtype: str, target: Target, case: Any
         assert far <= MOST_GATHERED * there, (case, kernel.name, far / there)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_convolutions_of_all_sizes(dtype: str, target: str, sweep: bool) -> None:
@@ -128,6 +129,7 @@ def test_convolutions_of_all_sizes(dtype: str, target: str, sweep: bool) -> None
         check(layer.module, x, dtype, ALL[target], layer)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_any_number_of_rows(dtype: str, target: str, sweep: bool) -> None:

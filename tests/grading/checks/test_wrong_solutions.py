@@ -22,6 +22,7 @@ HIDDEN = (20, 21)  # other seeds than those of the student's own checks
 by_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("solution", KNOWN_SOLUTIONS, ids=lambda solution: solution.name)
 def test_a_solution_gets_what_it_deserves(solution: KnownSolution) -> None:
     score = TASKS[solution.task](solution.function)
