@@ -29,6 +29,7 @@ from ..graph.regions import Write, free_nodes, refused
 from ..interpreters import Staging, current, interpreting, is_grad_enabled
 from ..ir import Node, Spec
 from ..primitives import where
+from ..sizes import is_symbolic, same
 from ..tensor import Batched, Tensor
 from . import mapped
 from .bodies import (
@@ -102,11 +103,12 @@ def scan(
         (tensor(10.), tensor([ 0.,  2.,  9., 24.]))
     """
     first, rows = Values(init, "scan: the first carry"), Values(xs, "scan: xs")
-    lengths = {tensor.shape[0] for tensor in rows.tensors if tensor.ndim} | (set() if length is None else {length})
-    if len(lengths) != 1 or any(not tensor.ndim for tensor in rows.tensors):
+    lengths = [tensor.shape[0] for tensor in rows.tensors if tensor.ndim] + ([] if length is None else [length])
+    is_clear = lengths and all(same(each, lengths[0]) for each in lengths) and all(each.ndim for each in rows.tensors)
+    if not is_clear:
         found = ", ".join(map(str, rows.specs)) or "no xs"
         raise ValueError(f"scan: {found} and length={length} do not say how many repetitions there are")
-    trips = operator.index(*lengths)
+    trips = lengths[0] if is_symbolic(lengths[0]) else operator.index(lengths[0])
     if trips < 0:
         raise ValueError(f"scan: length={trips} is below 0")
     staging = recording()

@@ -85,7 +85,7 @@ def bodies(node: Node) -> dict[str, Any]:
     """Return the graphs among the parameters of a node, by name: the bodies of a loop, or branches."""
     if node.primitive.together is None:
         return {}
-    return {name: value for name, value in node.params.items() if type(value) not in SCALAR_KINDS}
+    return {name: value for name, value in node.params.items() if not is_static(value)}
 
 
 def shared(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -100,6 +100,7 @@ class Staging:
     mapped: Any = None
     operands: Callable[..., Any] | None = None
     has_loops = True  # whether loops and branches are nodes; in place of them, their repetitions can be recorded
+    few = 3  # steps of a recurrent layer that are written one after another: more of them are a loop
     keeps_values = False  # whether captured tensors become constants: of a frozen function
 
     def __init__(self, name: str, names: dict[int, str] | None = None) -> None:

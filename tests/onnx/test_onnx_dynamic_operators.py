@@ -14,7 +14,7 @@ from minitorch import nn
 from minitorch.errors import TranslationError
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
-from minitorch_onnx.writing import model as writing
+from minitorch_onnx.writing import nodes as writing
 from tests.onnx.exported import arrays, checked, session
 
 OPSETS = (20, 13, 17, 18, 21, 23, 24)

@@ -24,9 +24,10 @@ from benchmarks.digits import cnn
 from benchmarks.libraries import Minitorch
 from minitorch.errors import TranslationError
 from minitorch.graph import Graph
-from minitorch.ir import OPERATORS, PRIMITIVES
+from minitorch.ir import CONTROL_FLOW, OPERATORS, PRIMITIVES
 from minitorch.nn import functional as F
-from minitorch_onnx.writing.model import ROWS, Interface, model_of
+from minitorch_onnx.writing.model import Interface, model_of
+from minitorch_onnx.writing.nodes import ROWS
 from tests.onnx import onnx_models
 from tests.onnx.exported import assert_dynamic, assert_same, checked, kinds, run
 from tests.support.cases import CASES, LAPACK, WIDE
@@ -54,7 +55,7 @@ def written(graph, opset=26):
 
 def test_every_primitive_and_operator_has_a_row():
     assert operators.__all__ == sorted(OPERATORS)
-    assert set(ROWS) == {*PRIMITIVES, *OPERATORS, "shard"}
+    assert set(ROWS) == {*PRIMITIVES, *OPERATORS, *CONTROL_FLOW, "shard"}
 
 
 @pytest.mark.parametrize("opset", [20, 28])

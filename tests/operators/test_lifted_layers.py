@@ -10,7 +10,6 @@ import onnx
 import pytest
 
 import minitorch as mt
-from minitorch.errors import TranslationError
 from minitorch.graph import Graph
 from minitorch.interpreters import Staging
 from minitorch.ir import OPERATORS
@@ -34,7 +33,7 @@ def real(*shape):
 
 def found_in(f, *tensors):
     """The operators of a graph after all passes of an export, which gives the numbers of the graph before them."""
-    with mock.patch.object(Staging, "has_loops", False):  # as an export records
+    with mock.patch.object(Staging, "few", 0):  # as an export records
         graph, arrays = graph_of(f, *tensors)
     after = MEANS(RECURRENCES(LIFTING(graph)))
     assert_equal(graph, arrays, after, rtol=1e-4, atol=1e-5)
@@ -257,51 +256,43 @@ def test_so_may_be_the_time():
     model = assert_dynamic(mt.nn.RNN(3, 5).eval(), {"input": {0: "time"}}, [X], [real(1, 2, 3)], [real(9, 2, 3)])
     assert kinds(model) == ["RNN", "Reshape"]
     for layer in (DOUBLED, mt.nn.LSTM(3, 5, proj_size=2).eval(), mt.nn.GRU(3, 5).eval().double()):
-        x = X.double() if next(layer.parameters()).dtype is mt.float64 else X
-        with pytest.raises(TranslationError, match="MT803"):  # they have no operator, and there is no loop
-            mt.export.onnx(layer, x, dynamic_axes={"input": {0: "time"}})
+        x, *others = (real(n, 2, 3).to(next(layer.parameters()).dtype) for n in (4, 1, 9))
+        model = assert_dynamic(layer, {"input": {0: "time"}}, [x], *[[other] for other in others])
+        assert ("LSTM" if layer is DOUBLED else "Scan") in kinds(model)
 
 
-def _steps(x, step, times=None):
+def _steps(x, step, **options):
     """A recurrence by hand, with the parameters of a layer."""
     given = F.linear(x, ONE.weight_ih_l0[:5], ONE.bias_ih_l0[:5])
     weight, bias = ONE.weight_hh_l0[:5], ONE.bias_hh_l0[:5]
-    h, found = mt.zeros(x.shape[1], 5), []
-    for time in range(len(x)) if times is None else times:
-        h = step(given[time], h, weight, bias, time)
-        found.append(h)
-    return mt.stack(found)
+    return mt.scan(lambda h, x: (step(x, h, weight, bias),) * 2, mt.zeros(x.shape[1], 5), given, **options)[1]
 
 
-def _tanh(x, h, weight, bias, time):
+def _tanh(x, h, weight, bias):
     return mt.tanh(x + F.linear(h, weight, bias))
 
 
-def test_a_recurrence_by_hand_is_found_too():
-    assert set(found_in(lambda x: _steps(x, _tanh), X)) == {"rnn_tanh"}
-    assert set(found_in(lambda x: _steps(x, _tanh, [3, 2, 1, 0]), X)) == {"rnn_tanh"}
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_recurrence_by_hand_is_found_too(reverse):
+    assert set(found_in(lambda x: _steps(x, _tanh, reverse=reverse), X)) == {"rnn_tanh"}
 
 
 DOUBLE = mt.nn.RNN(3, 5, dtype=mt.float64).eval()
+WEIGHT = ONE.weight_ih_l0[:5]
 NO_RECURRENCE: dict[str, Any] = {
-    "other weights at one step": lambda x: _steps(x, lambda x, h, w, b, t: _tanh(x, h, w * 2 if t == 2 else w, b, t)),
-    "another activation at one step": lambda x: _steps(
-        x, lambda x, h, w, b, t: (mt.sin if t == 2 else mt.tanh)(x + F.linear(h, w, b))
-    ),
-    "a part of the times": lambda x: _steps(x, _tanh, [0, 1, 2]),
-    "times in another order": lambda x: _steps(x, _tanh, [0, 2, 1, 3]),
-    "a state that is changed between steps": lambda x: _steps(x, lambda x, h, w, b, t: _tanh(x, h * 0.5, w, b, t)),
-    "a state of two steps before": lambda x: mt.stack(_skipping(x)),
+    "another activation": lambda x: _steps(x, lambda x, h, w, b: mt.sin(x + F.linear(h, w, b))),
+    "a bias for each sequence": lambda x: _steps(x, lambda x, h, w, b: _tanh(x, h, w, mt.stack([b, b * 2]))),
+    "a state that is changed between steps": lambda x: _steps(x, lambda x, h, w, b: _tanh(x, h * 0.5, w, b)),
+    "a matrix that is not the same for all steps": lambda x: _steps(x, lambda x, h, w, b: _tanh(x, h, w * x.sum(), b)),
+    "a state of two steps before": lambda x: mt.scan(_skipping, (mt.zeros(2, 5),) * 2, F.linear(x, WEIGHT))[1],
     "a projection": mt.nn.LSTM(3, 5, proj_size=2).eval(),
     "float64": lambda x: DOUBLE(x.double()),
 }
 
 
-def _skipping(x):
-    given, states = F.linear(x, ONE.weight_ih_l0[:5]), [mt.zeros(x.shape[1], 5)] * 2
-    for each in given:
-        states.append(mt.tanh(each + F.linear(states[-2], ONE.weight_hh_l0[:5])))
-    return states[2:]
+def _skipping(states, x):
+    after = mt.tanh(x + F.linear(states[0], ONE.weight_hh_l0[:5]))
+    return (states[1], after), after
 
 
 @pytest.mark.parametrize("name", NO_RECURRENCE)
@@ -311,19 +302,18 @@ def test_what_is_almost_a_recurrent_layer_stays(name):
     assert_same(f, X, rtol=1e-4, atol=1e-5)
 
 
-def test_a_cell_state_that_is_read_on_the_way_keeps_the_steps():
+def test_cell_states_that_are_read_on_the_way_keep_the_steps():
     cell = mt.nn.LSTMCell(5, 5).eval()
 
+    def step(state, x):
+        state = lstm_step(x, F.linear(state[0], cell.weight_hh, cell.bias_hh), state)
+        return state, state[1]
+
     def f(x):
-        state: tuple[mt.Tensor, ...] = (mt.zeros(2, 5), mt.zeros(2, 5))
-        cells = []
-        for each in F.linear(x, cell.weight_ih, cell.bias_ih):
-            state = lstm_step(each, F.linear(state[0], cell.weight_hh, cell.bias_hh), state)
-            cells.append(state[1])
-        return state[0], cells[-1], cells[1]
+        return mt.scan(step, (mt.zeros(2, 5),) * 2, F.linear(x, cell.weight_ih, cell.bias_ih))
 
     x = real(4, 2, 5)
-    assert "lstm" in found_in(lambda x: f(x)[:2], x)
+    assert "lstm" in found_in(lambda x: f(x)[0], x)
     assert "lstm" not in found_in(f, x)
 
 

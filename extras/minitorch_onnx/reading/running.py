@@ -7,7 +7,7 @@ once, not recorded: that is how the shape of a Reshape, which ONNX computes with
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,6 @@ from minitorch.errors import MinitorchError, OnnxError
 from minitorch.functional.operands import from_array
 from minitorch.interpreters import concrete, current_staging, interpreting
 from minitorch.ir import Node
-from minitorch.nn.parameter import Parameter
 from minitorch.sizes import hint_of, is_symbolic
 from minitorch.tensor import Tensor
 
@@ -55,11 +54,10 @@ class Value:
 
 @dataclass(slots=True)
 class Frame:
-    """The values by name of a program that runs, and those around it, each computed one as `outer` makes of it."""
+    """The values by name of a program that runs, and those around it."""
 
     values: dict[str, Value]
     around: Frame | None = None
-    outer: Callable[[Tensor], Tensor] | None = None
 
     def find(self, name: str) -> Value:
         """Return the value of a name."""
@@ -67,10 +65,7 @@ class Frame:
             return self.values[name]
         if self.around is None:
             raise KeyError(name)
-        value = self.around.find(name)
-        if self.outer and isinstance(value.data, Tensor) and not (value.known or isinstance(value.data, Parameter)):
-            value = self.values[name] = Value(self.outer(value.data))
-        return value
+        return self.around.find(name)
 
 
 @dataclass(slots=True)
@@ -86,7 +81,7 @@ class Run:
         Raises:
             OnnxError: if there are too many (``MT801``).
         """
-        self.steps += count
+        self.steps += hint_of(count)
         require(
             self.steps <= MOST_STEPS, "a call takes more than {} steps: is there a loop without an end?", MOST_STEPS
         )
@@ -120,16 +115,13 @@ class Call:
         apply = self.step.apply
         return apply(*inputs, call=self) if "call" in self.step.row.names else apply(*inputs)
 
-    def body(
-        self, name: str, inputs: Sequence[Value], least: int, outer: Callable[[Tensor], Tensor] | None = None
-    ) -> list[Value]:
+    def body(self, name: str, inputs: Sequence[Value], least: int) -> list[Value]:
         """Run a body, which is a step of its own.
 
         Args:
             name: of the attribute.
             inputs: of the body.
             least: how many results are needed.
-            outer: what the body has in place of a computed value around it.
 
         Raises:
             OnnxError: if it has fewer results (``MT801``).
@@ -138,7 +130,7 @@ class Call:
         program = self.step.bodies[name]
         text = "its {} gives {} results, and {} are needed"
         require(len(program.outputs) >= least, text, name, len(program.outputs), least)
-        return run(program, inputs, {}, self.run, Frame({}, self.frame, outer))
+        return run(program, inputs, {}, self.run, self.frame)
 
 
 def run(

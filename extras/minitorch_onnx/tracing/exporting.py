@@ -76,11 +76,12 @@ def onnx(
     """Write a function or a module as an ONNX model.
 
     Softmax, convolutions, layer normalization, recurrent layers and the like come out as the operators of these names,
-    attention from opset 23 on. All other operations are composed of ONNX operators that compute the same; ONNX Runtime
-    adds up 64-bit integers in floating point, and so is off beyond 2**53. Parameters keep their names, unless an
-    argument has the same; those of recurrent layers, which ONNX packs and has in another order of the gates, end in
-    ONNX's letters for these: ``lstm.weight_ih_l0_iofc``. The model is that of evaluation: call ``model.eval()`` first.
-    What the function stores in attributes while it is traced is undone.
+    attention from opset 23 on. `scan`, `fori_loop`, `while_loop` and `cond` are Scan, Loop and If. All other operations
+    are composed of ONNX operators that compute the same; ONNX Runtime adds up 64-bit integers in floating point, and so
+    is off beyond 2**53. Parameters keep their names, unless an argument has the same; those of recurrent layers, which
+    ONNX packs and has in another order of the gates, end in ONNX's letters for these: ``lstm.weight_ih_l0_iofc``. The
+    model is that of evaluation: call ``model.eval()`` first. What the function stores in attributes while it is traced
+    is undone.
 
     Args:
         f: a function of tensors, a module, or what `jit` or `freeze` has made of one.

@@ -56,7 +56,7 @@ class SizedStaging(CallStaging):
         guards: the questions about them.
     """
 
-    has_loops = False
+    few = 0  # a layer of any length is a loop, of which `lifting` makes an operator
 
     def __init__(
         self, name: str, names: dict[int, str], dynamic: Mapping[str, Mapping[int, str]], guards: Guards

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, NoReturn
 
 import numpy as np
@@ -103,7 +104,14 @@ class Building:
         self.results: dict[tuple[Any, ...], Sequence[str]] = {}
         self.node: Node | None = None  # the one that is being written
         self._constants: dict[tuple[Any, ...], str] = {}
+        self._shared: dict[tuple[Any, ...], str] = {}
         self._counts: dict[str, int] = {}
+
+    def inner(self) -> Building:
+        """The graph of a body: it sees all names and constants, and what has been computed around it."""
+        found = copy(self)
+        found.nodes, found.results, found._shared = [], dict(self.results), dict(self._shared)
+        return found
 
     def name(self, like: str) -> str:
         """A name that is not taken: the one given, or that with a number."""
@@ -297,9 +305,9 @@ class Building:
 
     def shared(self, key: tuple[Any, ...], make: Callable[[], str]) -> str:
         """The name of a value that several nodes need, made for the first of them."""
-        if key not in self._constants:
-            self._constants[key] = make()
-        return self._constants[key]
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
 
     def refuse(self, what: str, why: str, newer: int = 0) -> NoReturn:
         """Raise the error for something that ONNX does not have.

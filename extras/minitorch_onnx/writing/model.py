@@ -15,21 +15,14 @@ import numpy as np
 
 from minitorch.errors import TranslationError
 from minitorch.graph import Graph
-from minitorch.graph.values import is_splat
 from minitorch.ir import Node
-from minitorch.primitives import expand
-from minitorch.sizes import is_symbolic
 
-from ..common import BUFFERS, NUMBERS, PARAMETERS, package
-from . import attention, elementwise, movement, operators, recurrent, sums
-from .building import Building, Row
+from ..common import BUFFERS, PARAMETERS, package
+from .building import Building
 from .files import SMALL
-from .repeated import broadcast_to, not_repeated
+from .nodes import all_nodes, results_of, tidy, value_info
 
 Array = np.ndarray[Any, Any]
-
-TABLES = (elementwise, movement, sums, operators, attention, recurrent)
-ROWS: dict[str, Row] = {name: row for table in TABLES for name, row in table.ROWS.items()}
 
 
 @dataclass(frozen=True)
@@ -74,20 +67,16 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
         names[node] = b.name(interface.paths.get(node.params["name"], node.params["name"]))
     held = b.held = {names[node]: interface.parameters[node.params["name"]] for node in kept}
     outputs = [b.name(each) for each in interface.outputs]
-    for node in graph.nodes:
-        if not is_splat(node):
-            _write(b, node, names)
-    b.node = None
-    for node, name in zip(graph.outputs, outputs, strict=True):
-        b.op("Identity", _operand(b, node, names), result=name)
-    _tidy(b, outputs)
-    used = {name for node in b.nodes for name in node.input}
+    for found, name in zip(results_of(b, graph, names), outputs, strict=True):
+        b.op("Identity", found, result=name)
+    tidy(b, outputs)
+    used = {name for node in all_nodes(b.nodes) for name in node.input}
     arrays = {name: array for name, array in {**held, **b.arrays}.items() if name in used}
     proto = onnx.helper.make_graph(
         b.nodes,
         graph.name,
-        [_value(b, names[node], node) for node in given],
-        [_value(b, name, node) for name, node in zip(outputs, graph.outputs, strict=True)],
+        [value_info(b, names[node], node) for node in given],
+        [value_info(b, name, node) for name, node in zip(outputs, graph.outputs, strict=True)],
         [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()],
     )
     opsets = [onnx.helper.make_opsetid("", opset)]
@@ -132,93 +121,3 @@ def _check(onnx: Any, model: Any) -> None:
             why="the translation of an operation does not fit this version of the operators, or these dynamic sizes",
             fix="try another opset_version, or fewer dynamic_axes; and report it, since it is a fault of the exporter",
         ) from error
-
-
-def _write(b: Building, node: Node, names: dict[Node, str]) -> None:
-    """Append the operators of a node."""
-    b.node = node
-    operands = _operands(b, node, names)
-    row = ROWS.get(node.primitive.name)
-    if row is None:
-        b.refuse("this primitive", "it has no row in `minitorch_onnx.writing`")
-    names[node] = row(b, node, operands)
-
-
-def _operand(b: Building, node: Node, names: Mapping[Node, str]) -> str:
-    """The name of a value; a splat becomes one where it is needed."""
-    if node in names:
-        return names[node]
-    before, b.node = b.node, node
-    found = ROWS["constant"](b, node, [])
-    b.node = before
-    return found
-
-
-def _operands(b: Building, node: Node, names: Mapping[Node, str]) -> list[str]:
-    """The operands of a node. ONNX's elementwise operators repeat theirs, so numbers and expansions are left small."""
-    if not node.primitive.broadcasts:
-        return [_operand(b, each, names) for each in not_repeated(b, node)]
-    small = [each.inputs[0] if each.primitive is expand else each for each in node.inputs]
-    numbers = [is_splat(each) for each in small]
-    shapes = [() if is_number else each.shape for each, is_number in zip(small, numbers, strict=True)]
-    if not broadcast_to(shapes, node.shape):  # all of them are
-        small[0], numbers[0] = node.inputs[0], False
-    return [
-        b.number(each.params["value"], each.dtype) if is_number else _operand(b, each, names)
-        for each, is_number in zip(small, numbers, strict=True)
-    ]
-
-
-def _tidy(b: Building, outputs: Sequence[str]) -> None:
-    """Take away operators that only rename a value, and those that no result needs.
-
-    A result takes the place of the value that it renames.
-    """
-    made = {name for node in b.nodes for name in node.output}
-    becomes: dict[str, str] = {}
-    kept = []
-    for node in b.nodes:
-        for place, name in enumerate(node.input):
-            while name in becomes:
-                name = becomes[name]
-            node.input[place] = name
-        old, new = (node.input[0], node.output[0]) if node.op_type == "Identity" else ("", "")
-        if new and new not in outputs:
-            becomes[new] = old
-        elif new and old in made and old not in outputs:
-            becomes[old] = new
-        else:
-            kept.append(node)
-    for node in kept:
-        for values in (node.input, node.output):
-            for place, name in enumerate(values):
-                while name in becomes:
-                    name = becomes[name]
-                values[place] = name
-        if node.name not in node.output:
-            node.name = next(name for name in node.output if name)
-    wanted = set(outputs)
-    b.nodes = []
-    for node in reversed(kept):
-        if wanted.intersection(node.output):
-            if node.op_type in recurrent.ORDERS:  # whose results are optional, each of them
-                _leave_out(node, wanted)
-            wanted.update(node.input)
-            b.nodes.append(node)
-    b.nodes.reverse()
-
-
-def _leave_out(node: Any, wanted: Collection[str]) -> None:
-    """Give no names to results that nobody reads."""
-    kept = [name if name in wanted else "" for name in node.output]
-    while not kept[-1]:
-        kept.pop()
-    del node.output[:]
-    node.output.extend(kept)
-    node.name = next(filter(None, kept))
-
-
-def _value(b: Building, name: str, node: Node) -> Any:
-    """The name, type and shape of an argument or result; a length that is computed from symbols is not named."""
-    shape = [(str(each) if str(each) in b.places else None) if is_symbolic(each) else each for each in node.shape]
-    return b.onnx.helper.make_tensor_value_info(name, NUMBERS[node.dtype], shape)

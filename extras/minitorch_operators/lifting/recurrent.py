@@ -1,18 +1,15 @@
-"""Recurrent layers: steps that repeat the same subgraph with the same weights become one operator.
+"""Recurrent layers: a loop over time whose body is the step of an LSTM, GRU or RNN becomes one operator.
 
-    x ──product──► [T, N, gates * H] ──slices──► x_0     x_1             x_T-1
-                                                  ▼       ▼                ▼
-                              first state ────► step ─► step ─► ... ──► step ──► last state
-                                                  └───────┴───── h ────────┴──► [T, N, H]
+    x ──product──► [T, N, gates * H] ──slices──► scan: state ──► step ──► state ──► last state
+                                                                  └── h ──► [T, N, H]
 
-Steps that follow one another are a chain if they take the slices of one product, all of them, forwards or backwards.
-Two chains over the same x whose hidden states are joined are the two directions of one operator. The pass goes by what
-lifting has found before it, and gives layers of float32 alone: other runtimes have them in no other type.
+Two such loops over the same x whose hidden states are joined are the two directions of one operator. The pass goes by
+what lifting has found before it, also in the body of the loop, and gives layers of float32 alone: other runtimes have
+them in no other type.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,81 +18,72 @@ from minitorch import dtypes
 from minitorch import primitives as P
 from minitorch.graph import Graph
 from minitorch.graph.build import apply, literal, topological_order, with_inputs
-from minitorch.ir import INPUT, Node, Spec
+from minitorch.graph.control_flow import scan
+from minitorch.graph.values import siblings
+from minitorch.ir import INPUT, Node, Primitive, Shape, Spec
 from minitorch.passes.dead_code import DEAD_CODE
 from minitorch.passes.movement import MOVEMENT
 from minitorch.passes.pipeline import Pass
+from minitorch_operators.recurrent import RESULTS
 
-from .matching import Found, before_expand, either, is_number, operands
-from .recurrent_steps import Step, steps_of
+from .matching import Found, before_expand, either, is_number, last, operands
+from .recurrent_steps import steps_of
 
 
-@dataclass(frozen=True)
-class Chain:
-    """The steps of a layer in one direction, in the order in which they are taken; its sequence and parameters."""
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A layer in one direction: its operator, the nodes of its results, its sequence, parameters and first states.
 
-    steps: Sequence[Step]
+    Attributes:
+        states: the hidden states at all times; None if nobody reads them.
+        ends: the nodes of last states, by their places.
+        operands: the parameters, as the operators have them.
+    """
+
+    kind: Primitive
     reverse: bool
+    states: Found
+    ends: dict[int, Node]
     x: Node
-    weight: Node
-    bias: Found
-
-    @property
-    def states(self) -> list[Node]:
-        """The hidden states in the order of the sequence."""
-        found = [step.state[0] for step in self.steps]
-        return found[::-1] if self.reverse else found
-
-    @property
-    def operands(self) -> tuple[Node, ...]:
-        """The parameters of a direction, as the operators have them."""
-        first, zero = self.steps[0], literal(0, Spec(self.weight.shape[:1], dtypes.float32))
-        return self.weight, first.weight, self.bias or zero, first.bias or zero
+    operands: tuple[Node, ...]
+    before: tuple[Node, ...]
 
     @property
     def starts_at_zero(self) -> bool:
         """Whether the state before the first step is zero."""
-        return all(is_number(before_expand(each), 0) for each in self.steps[0].before)
+        return all(is_number(before_expand(each), 0) for each in self.before)
 
 
-def chains_of(graph: Graph) -> list[Chain]:
-    """The layers of a graph, each in one direction."""
-    reads = Counter(operand for node in graph.nodes for operand in node.inputs)
-    reads.update(graph.outputs)
-    places = {step.state[0]: (step, *place) for step, place in _placed(graph)}
-    found: dict[Node, list[Step]] = {}  # by the last hidden state
-    for h, (step, product, _) in places.items():
-        known = places.get(step.before[0])
-        goes_on = known is not None and known[1] is product and step.follows(known[0]) and step.before[0] in found
-        found[h] = steps = found.pop(step.before[0]) if goes_on else []
-        steps.append(step)
-    chains = []
-    for steps in found.values():
-        product, times = places[steps[0].state[0]][1], [places[step.state[0]][2] for step in steps]
-        order, given = list(range(product.shape[0])), _product(product)
-        cells = [each for step in steps[:-1] for each in step.state[1:]]  # each is read by its step, and by the next
-        if times in (order, order[::-1]) and given is not None and all(reads[each] == 2 for each in cells):
-            chains.append(Chain(steps, times != order, *given))
-    return chains
-
-
-def _placed(graph: Graph) -> list[tuple[Step, tuple[Node, int]]]:
-    """The steps of float32 whose x is a slice of a longer product; the product, and the place of the slice."""
-    found = ((step, _place(step.x)) for node in graph.nodes for step in steps_of(node))
-    return [(step, place) for step, place in found if place is not None and step.x.dtype is dtypes.float32]
-
-
-def _place(x: Node) -> tuple[Node, int] | None:
-    """The sequence [T, N, features] that a value is a row of, and the row's number."""
-    given = operands(x, P.reshape)
-    if not given or len(given[0].shape) != 3 or given[0].shape != (1, *x.shape):
+def _loop(group: Sequence[Node]) -> Loop | None:
+    """The layer that the results of a loop are those of."""
+    node, params = group[0], group[0].params
+    if node.primitive is not scan or params["sliced"] != 1:
         return None
-    (row,) = given
-    if row.primitive is not P.slice_:
-        return row, 0
-    (whole,), at = row.inputs, row.params["start"][0]
-    fits = row.params["start"][1:] == (0, 0) and whole.shape[1:] == x.shape and set(row.params["step"]) == {1}
-    return (whole, at) if fits else None
+    body, carried = params["body"], params["carried"]
+    outer = dict(zip(body.inputs, node.inputs, strict=True))
+    states, before, x = body.outputs[:carried], tuple(body.inputs[:carried]), body.inputs[carried]
+    given = _product(node.inputs[carried])
+    if given is None or x.dtype is not dtypes.float32 or any(each is not states[0] for each in body.outputs[carried:]):
+        return None
+    sequence, weight, bias = given
+    zero = literal(0, Spec(weight.shape[:1], dtypes.float32))
+    for step in steps_of(states[0]):
+        matrix = outer.get(step.weight)
+        wide = None if step.bias is None else outer.get(step.bias)
+        small = wide and last(wide, 1)
+        fits = step.x is x and step.before == before and step.state == tuple(states)
+        if matrix is not None and fits and (small is not None or step.bias is None):
+            parameters = weight, _turned(matrix), bias or zero, small or zero
+            ends = {each.params["result"]: each for each in group}
+            everything = next((ends.pop(place) for place in list(ends) if place >= carried), None)
+            return Loop(step.kind, params["reverse"], everything, ends, sequence, parameters, node.inputs[:carried])
+    return None
+
+
+def _turned(matrix: Node) -> Node:
+    """A matrix with its dimensions exchanged."""
+    turned = operands(matrix, P.permute)
+    return turned[0] if turned else apply(P.permute, matrix, dims=(1, 0))
 
 
 def _product(node: Node) -> tuple[Node, Node, Found] | None:
@@ -108,8 +96,7 @@ def _product(node: Node) -> tuple[Node, Node, Found] | None:
             break
     if node.primitive is O.matmul and len(node.inputs[0].shape) == 3:
         x, matrix = node.inputs
-        turned = operands(matrix, P.permute)
-        return x, turned[0] if turned else apply(P.permute, matrix, dims=(1, 0)), bias
+        return x, _turned(matrix), bias
     rows = operands(node, P.reshape)
     if rows and rows[0].primitive is O.gemm and rows[0].params["transposed"]:
         x, weight, *more = rows[0].inputs
@@ -118,36 +105,35 @@ def _product(node: Node) -> tuple[Node, Node, Found] | None:
     return None
 
 
-# From chains to operators ---------------------------------------------------------------------------------
+# From loops to operators ----------------------------------------------------------------------------------
 
 
 def recurrences(graph: Graph) -> Graph:
-    """A graph with operators in place of unrolled layers; a recording has longer ones as loops.
+    """A graph with operators in place of loops over the steps of recurrent layers.
 
     Example:
         >>> import minitorch as mt
         >>> from minitorch.passes.lifting import LIFTING
         >>> with mt.no_grad():
-        ...     graph = mt.jit(mt.nn.RNN(3, 4)).graph(mt.ones(3, 2, 3))
+        ...     graph = mt.jit(mt.nn.RNN(3, 4)).graph(mt.ones(5, 2, 3))
         >>> recurrences(LIFTING(graph)).count()["rnn_tanh"]
         2
     """
-    chains = chains_of(graph)
-    if not chains:
+    loops = [found for group in siblings(graph.nodes).values() if (found := _loop(group)) is not None]
+    if not loops:
         return graph
-    whole = {tuple(chain.states): chain for chain in chains}
-    stacks = {node: whole[rows] for node in graph.nodes if (rows := _rows(node)) in whole}
+    by_states = {loop.states: loop for loop in loops if loop.states is not None}
     places = {node: place for place, node in enumerate((*graph.inputs, *graph.nodes))}
     become: dict[Node, Node] = {}
     for node in graph.nodes:  # two directions at a time
-        pair = [stacks[each] for each in operands(node, P.concatenate) if each in stacks]
+        pair = [by_states[each] for each in operands(node, P.concatenate) if each in by_states]
         if len(pair) == len(node.inputs) == 2 and node.params["dim"] == 2 and _are_alike(pair, places):
-            joined = _replace(become, pair, stacks)
+            joined = _replace(become, pair)
             turned = apply(P.permute, joined, dims=(0, 2, 1, 3), source=node.source)
             become[node] = apply(P.reshape, turned, shape=node.shape, source=node.source)
-            chains = [chain for chain in chains if chain not in pair]
-    for chain in chains:
-        _replace(become, [chain], stacks)
+            loops = [loop for loop in loops if loop not in pair]
+    for loop in loops:
+        _replace(become, [loop])
     for node in graph.nodes:
         if node.primitive is P.concatenate and node.params["dim"] == 0 and node not in become:
             _join_ends(become, node)
@@ -162,51 +148,49 @@ def _rows(node: Node) -> tuple[Node, ...]:
     return tuple([row[0] for row in rows]) if is_rows else ()
 
 
-def _are_alike(pair: list[Chain], places: dict[Node, int]) -> bool:
-    """Whether two chains are the directions of one layer, the second of which can be computed with the first."""
+def _are_alike(pair: list[Loop], places: dict[Node, int]) -> bool:
+    """Whether two loops are the directions of one layer, the second of which can be computed with the first."""
     one, other = pair
-    begin = min(places[step.state[0]] for step in one.steps)
-    given = (*other.operands, *other.steps[0].before)
+    begin = min(places[each] for each in (one.states, *one.ends.values()) if each is not None)
+    given = (*other.operands, *other.before)
     needed = [part for each in given for part in ((each,) if each in places else each.inputs)]
     return (
         one.x is other.x
         and (one.reverse, other.reverse) == (False, True)
-        and one.steps[0].kind is other.steps[0].kind
-        and one.steps[0].weight.shape == other.steps[0].weight.shape
+        and one.kind is other.kind
+        and one.operands[1].shape == other.operands[1].shape
         and one.starts_at_zero == other.starts_at_zero
         and all(places[each] < begin for each in needed)
     )
 
 
-def _replace(become: dict[Node, Node], chains: list[Chain], stacks: dict[Node, Chain]) -> Node:
-    """Enter what takes the place of the states of a layer's directions; returns all of its hidden states."""
-    first = chains[0].steps[0]
-    given: list[Node] = [each for chain in chains for each in chain.operands]
-    if not all(chain.starts_at_zero for chain in chains):
-        given += [_joined(each) for each in zip(*[chain.steps[0].before for chain in chains], strict=True)]
-    reverse, source = tuple([chain.reverse for chain in chains]), first.state[0].source
+def _replace(become: dict[Node, Node], loops: list[Loop]) -> Node:
+    """Enter what takes the place of the results of a layer's directions; returns all of its hidden states."""
+    first = loops[0]
+    given: list[Node] = [each for loop in loops for each in loop.operands]
+    if not all(loop.starts_at_zero for loop in loops):
+        given += [_joined(each) for each in zip(*[loop.before for loop in loops], strict=True)]
+    reverse, source = tuple([loop.reverse for loop in loops]), (first.states or first.ends[0]).source
 
     def result(gives: str) -> Node:
-        return apply(first.kind, chains[0].x, *given, source=source, reverse=reverse, gives=gives)
+        return apply(first.kind, first.x, *given, source=source, reverse=reverse, gives=gives)
 
-    def part(whole: Node, start: tuple[int, ...], shape: tuple[int, ...]) -> Node:
-        """The only element at a place, as a value of this shape."""
-        begin = (*start, *(0,) * (len(whole.shape) - len(start)))
-        end = (*[at + 1 for at in start], *whole.shape[len(start) :])
-        taken = apply(P.slice_, whole, start=begin, stop=end, step=(1,) * len(begin), source=source)
+    def part(whole: Node, axis: int, at: int, shape: Shape) -> Node:
+        """The only slice at a place of an axis, as a value of this shape."""
+        start = [0] * len(whole.shape)
+        stop = list(whole.shape)
+        start[axis], stop[axis] = at, at + 1
+        step = (1,) * len(start)
+        taken = apply(P.slice_, whole, start=tuple(start), stop=tuple(stop), step=step, source=source)
         return apply(P.reshape, taken, shape=shape, source=source)
 
     everything = result("all")
-    ends = [result(name) for name in ("hidden", "cell")[: len(first.state)]]
-    for direction, chain in enumerate(chains):
-        for at, h in enumerate(chain.states):
-            become[h] = part(everything, (at, direction), h.shape)
-        for end, state in zip(ends, chain.steps[-1].state, strict=True):
-            become[state] = part(end, (direction,), state.shape)
-        for stack in [node for node, each in stacks.items() if each is chain]:
-            one = apply(P.slice_, everything, start=(0, direction, 0, 0), step=(1,) * 4, source=source,
-                        stop=(everything.shape[0], direction + 1, *everything.shape[2:]))  # fmt: skip
-            become[stack] = apply(P.reshape, one, shape=stack.shape, source=source)
+    ends = [result(name) for name in RESULTS[1 : 1 + len(first.before)]]
+    for direction, loop in enumerate(loops):
+        if loop.states is not None:
+            become[loop.states] = part(everything, 1, direction, loop.states.shape)
+        for place, node in loop.ends.items():
+            become[node] = part(ends[place], 0, direction, node.shape)
     return everything
 
 
@@ -250,4 +234,4 @@ def _with(graph: Graph, become: dict[Node, Node]) -> Graph:
     return graph.with_nodes(nodes, [mapped[node] for node in graph.outputs])
 
 
-RECURRENCES = Pass("recurrences", recurrences, "operators such as lstm in place of unrolled layers")
+RECURRENCES = Pass("recurrences", recurrences, "operators such as lstm in place of loops over their steps")

@@ -34,7 +34,7 @@ class Step:
         state: the hidden state after it, and the cell state of an LSTM.
         x: its part of the product of the sequence.
         before: the state before it.
-        weight, bias: those of the product of the hidden state.
+        weight, bias: of the product of the hidden state, turned and repeated as the product has them.
     """
 
     kind: Primitive
@@ -43,11 +43,6 @@ class Step:
     before: tuple[Node, ...]
     weight: Node
     bias: Found
-
-    def follows(self, other: Step) -> bool:
-        """Whether it is the next one of the same layer."""
-        mine, theirs = (self.kind, self.weight, self.bias), (other.kind, other.weight, other.bias)
-        return self.before == other.state and mine == theirs
 
 
 def steps_of(h: Node) -> Iterator[Step]:
@@ -104,11 +99,15 @@ def _sums(z: Found) -> Iterator[tuple[Node, tuple[Node, Node, Found]]]:
 
 
 def _product(node: Found) -> tuple[Node, Node, Found] | None:
-    """A hidden state, its weight and its bias."""
-    if node is None or node.primitive is not O.gemm or not node.params["transposed"]:
+    """A hidden state, the matrix that it is multiplied by, and its bias."""
+    if node is None:
         return None
-    hidden, weight, *bias = node.inputs
-    return hidden, weight, bias[0] if bias else None
+    pairs: list[tuple[Node, Found]] = [(node, None), *either(node, P.add)]
+    for product, bias in pairs:
+        if product.primitive is P.dot and len(product.shape) == 2 and product.params["dtype"] is product.dtype:
+            hidden, matrix = product.inputs
+            return hidden, matrix, bias
+    return None
 
 
 def _same_state(one: Node, other: Node) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...dtypes import DType, float32
+from ...dtypes import DType
 from ...errors import DTypeError
-from ...functional.creation.creation import zeros
 from ...functional.options import probability, whole
 from ...interpreters import current_handler
 from ...ir import warn_user
@@ -100,15 +99,6 @@ class RNNBase(Recurrent):
 
     def flatten_parameters(self) -> None:
         """Do nothing: it arranges memory for CUDA's library, and programs written for that call it."""
-
-    def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
-        """Return the weights and the biases of a layer in one direction; zeros in place of missing biases."""
-        weights: list[Tensor] = [getattr(self, f"weight_{place}{suffix}") for place in ("ih", "hh")]
-        is_own = type(self).product is not RNNBase.product or current_handler() is not None
-        if is_own or self.proj_size or any(each.dtype is not float32 for each in weights):
-            return super().parameters_of(suffix)
-        zero = zeros(weights[0].shape[0])
-        return (*weights, *(getattr(self, f"bias_{place}{suffix}", zero) for place in ("ih", "hh")))
 
     def product(self, x: Tensor, place: str) -> Tensor:
         """Apply `F.linear` with the parameters of a place.

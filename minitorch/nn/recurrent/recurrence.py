@@ -27,8 +27,6 @@ from ...functional.options import require_tensor
 from ...functional.pointwise.elementwise import sigmoid, tanh
 from ...tensor import Tensor
 
-MANY = 4  # steps that are a loop in a recording; below, they are written one after another
-
 State = tuple[Tensor, ...]  # the hidden state, and the cell state of an LSTM: [batch, hidden] each
 Step = Callable[[Tensor, Tensor, State], State]
 
@@ -154,7 +152,8 @@ def scan(
         state = state if project is None else (project(state[0]), *state[1:])
         return state, state[0]
 
-    if loops and x.shape[0] >= MANY and recording() is not None:
+    staging = recording() if loops else None
+    if staging is not None and x.shape[0] > staging.few:
         last, hs = control_flow.scan(step, state, x, reverse=reverse)
         return hs, last
     found, times = [], control_flow.TakenApart.apply(x)

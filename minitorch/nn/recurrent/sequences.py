@@ -18,11 +18,10 @@ from ...functional.creation.creation import zeros
 from ...functional.movement.arranging import cat, stack
 from ...functional.movement.gathering import index_select
 from ...functional.movement.parts import unbind
-from ...functional.movement.shaping import flatten, squeeze, transpose, unsqueeze
+from ...functional.movement.shaping import squeeze, transpose, unsqueeze
 from ...functional.operands import from_array, to_dtype
 from ...functional.options import require_tensor
 from ...packages import load
-from ...sizes import is_symbolic
 from ...tensor import Tensor
 from .. import functional as F
 from ..module import Module
@@ -93,7 +92,7 @@ class Recurrent(Module):
             return self._packed(input, hx)
         batched = self._checked(input)
         x = unsqueeze(input, 1) if not batched else transpose(input, 0, 1) if self.batch_first else input
-        x, last = self._layers(x, self._first(x, hx, batched), hx is not None)
+        x, last = self._layers(x, self._first(x, hx, batched))
         if not batched:
             x, last = squeeze(x, 1), tuple([squeeze(each, 1) for each in last])
         elif self.batch_first:
@@ -114,26 +113,19 @@ class Recurrent(Module):
 
         self._checked(x if not self.batch_first else transpose(x, 0, 1))
         valid = from_array(np.arange(len(packed.known()))[:, None, None] < lengths[:, None])
-        x, last = self._layers(x, self._first(x, ordered(hx, orders[0]), True), hx is not None, valid)
+        x, last = self._layers(x, self._first(x, ordered(hx, orders[0]), True), valid)
         result = ordered(last, orders[1])
         taken = load("minitorch.nn.utils.rnn").taken(x, packed.known())
         return packed.with_data(taken), result if len(result) > 1 else result[0]
 
     def _layers(
-        self, x: Tensor, state: Sequence[tuple[Tensor, ...]], is_given: bool, valid: Tensor | None = None
+        self, x: Tensor, state: Sequence[tuple[Tensor, ...]], valid: Tensor | None = None
     ) -> tuple[Tensor, State]:
         """Run all layers over [T, N, features]; where an element is not valid, [T, N, 1], states stay as they are."""
         ends: list[State] = []
         for layer, suffixes in enumerate(self.suffixes):
             if layer and self.dropout and self.training:
                 x = F.dropout(x, self.dropout)
-            given = [each for suffix in suffixes for each in self.parameters_of(suffix)]
-            if given and is_symbolic(x.shape[0]):  # there is no loop in a graph
-                if is_given:
-                    given += [stack(each[len(ends) : len(ends) + len(suffixes)]) for each in state]
-                x, reached = self._operator(x, given, len(suffixes))
-                ends += reached
-                continue
             found = []
             for direction, suffix in enumerate(suffixes):
                 first = tuple([each[len(ends)] for each in state])
@@ -158,19 +150,6 @@ class Recurrent(Module):
         if valid is not None:
             kind, given, after = stopping(kind, after), cat([given, to_dtype(valid, given.dtype)], -1), None
         return scan(kind, given, state, hidden, after, reverse, self.loops)
-
-    def parameters_of(self, suffix: str) -> tuple[Tensor, ...]:
-        """Return the weights and biases of a layer in one direction for operators; none if it is no operator."""
-        return ()
-
-    def _operator(self, x: Tensor, given: Sequence[Tensor], directions: int) -> tuple[Tensor, list[State]]:
-        """Run one layer over a sequence of symbolic length; return hidden states, and last states by direction."""
-        recurrent = load("minitorch_operators.recurrent")
-        operator, reverse = getattr(recurrent, self.mode.lower()), (False, True)[:directions]
-        hs, *last = [
-            operator(x, *given, reverse=reverse, gives=gives) for gives in recurrent.RESULTS[: len(self.sizes) + 1]
-        ]
-        return flatten(transpose(hs, 1, 2), 2), [*zip(*map(unbind, last), strict=True)]
 
     def _first(self, x: Tensor, hx: Any, batched: bool) -> list[tuple[Tensor, ...]]:
         """Return the first states, taken apart by layer and direction: of each, those of all places."""

@@ -1,27 +1,32 @@
 """Bodies that run: If, Loop and Scan; sequences and optional values.
 
-Loops are unrolled: how often they turn has to be known when a graph is made. Of a condition that is not, both branches
-are computed, and chosen from element by element. The one that is not taken computes with ones and zeros in place of
-what it reads: so it has no index out of range, and no infinite derivative, unless of its own making.
+In a recording they are `mt.cond`, `mt.scan` and `mt.while_loop`, whose bodies are compiled once. A Loop that is none of
+these, since its state changes its shape, or a number has to be known in each turn, is written turn by turn; how often
+it turns has to be known then. A condition that is known takes its branch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import minitorch as mt
-from minitorch.errors import MinitorchError
+from minitorch.control.bodies import recording
+from minitorch.errors import MinitorchError, TracedValueError, TracingError
 from minitorch.functional.operands import from_array
-from minitorch.interpreters import concrete, current_staging, interpreting
+from minitorch.interpreters import Staging, concrete, current_staging, interpreting
 from minitorch.tensor import Tensor
 
 from ..decoding.limits import MOST_STEPS, refuse, require
 from ..program import Row
 from ..running import Call, Empty, Value, literal
 from .checks import dimension, ints, item, whole
+
+
+class UndecidedError(Exception):
+    """The error for a loop whose body decides whether it goes on."""
 
 
 def _array(call: Call, value: Value, what: str) -> Any:
@@ -41,41 +46,38 @@ def known(number: int | bool) -> Value:
         return Value(from_array(np.array(number, np.bool_ if isinstance(number, bool) else np.int64)), True)
 
 
+def _is_always(value: Value | None) -> bool:
+    """Whether a condition is known to hold; one that is left out does."""
+    return value is None or (value.known and bool(item("the condition", value.data._value)))
+
+
 def If(condition: Value, *, call: Call) -> list[Value]:
-    staging = current_staging()
+    staging, count = current_staging(), len(call.step.outputs)
     if condition.known or staging is None or staging.defers:  # lazy mode computes it
         name = "then_branch" if _number(call, condition, "the condition") else "else_branch"
-        return call.body(name, [], len(call.step.outputs))
+        return call.body(name, [], count)
+
+    def branch(name: str) -> Callable[[], list[Any]]:
+        return lambda: list(map(literal, call.body(name, [], count)[:count]))
+
     try:
-        return _chosen(call, mt.reshape(condition.data, ()))
+        return list(map(Value, mt.cond(mt.reshape(condition.data, ()), branch("then_branch"), branch("else_branch"))))
     except MinitorchError as error:
         reason = str(error).partition("\n")[0]
-        what = f"the condition of {call.step.place}, of which both branches cannot be computed ({reason}),"
+        what = f"the condition of {call.step.place}, whose branches are no mt.cond ({reason}),"
         concrete(condition.data, what, "MT103", "give what it depends on as a Python number, such as model(x, 16000)")
         raise
 
 
-def _chosen(call: Call, taken: Tensor) -> list[Value]:
-    """Both branches, and of each result the elements of the branch that is taken."""
-    count = len(call.step.outputs)
-    branches = [
-        call.body("then_branch", [], count, lambda x: mt.where(taken, x, _harmless(x))),
-        call.body("else_branch", [], count, lambda x: mt.where(taken, _harmless(x), x)),
-    ]
-    found = []
-    for a, b in zip(*[map(literal, branch) for branch in branches], strict=False):
-        fits = isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape and a.dtype is b.dtype
-        require(fits, "its branches give values of different shapes or types")
-        found.append(Value(mt.where(taken, a, b)))
-    return found
-
-
-def _harmless(x: Tensor) -> Tensor:
-    """What a branch computes with that is not taken."""
-    return mt.full_like(x, 1 if x.dtype.is_floating_point else 0)
-
-
 def Loop(count: Value | None, condition: Value | None, *state: Value, call: Call) -> list[Value]:
+    staging = recording()
+    if staging is not None:
+        try:
+            return _recorded(staging, count, condition, state, call)
+        except (TracedValueError, TracingError, UndecidedError):
+            is_known = all(each is None or each.known for each in (count, condition))
+            if not is_known and not staging.defers:
+                raise
     most = MOST_STEPS if count is None else _number(call, count, "the number of turns")
     going = condition is None or bool(_number(call, condition, "the condition"))
     states = len(state)
@@ -88,6 +90,53 @@ def Loop(count: Value | None, condition: Value | None, *state: Value, call: Call
     nothing = not turns and len(call.step.outputs) > states
     require(not nothing, "a loop without turns has nothing to collect, of unknown shape")
     return [*state, *[_stacked(rows, 0) for rows in zip(*turns, strict=True)]]
+
+
+def _recorded(
+    staging: Staging, count: Value | None, condition: Value | None, state: Sequence[Value], call: Call
+) -> list[Value]:
+    """A loop as `mt.scan` if it always takes as many turns, and as `mt.while_loop` if it does not."""
+    states, first = len(state), list(map(_tensor, state))
+
+    def turn(number: Tensor, values: Iterable[Tensor]) -> tuple[Value, list[Tensor]]:
+        flag, *results = call.body("body", [Value(number), known(True), *map(Value, values)], 1 + states)
+        return flag, list(map(_tensor, results))
+
+    def step(values: list[Tensor], number: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        flag, results = turn(number, values)
+        if not (flag.known and _is_always(flag)):
+            raise UndecidedError
+        return results[:states], results[states:]
+
+    if count is not None and count.known and _is_always(condition):
+        most = _number(call, count, "the number of turns") if count.lengths is None else count.lengths.flat[0]
+        try:
+            last, rows = mt.scan(step, first, mt.arange(max(most, 0)))
+            return list(map(Value, (*last, *rows)))
+        except UndecidedError:
+            pass
+    if staging.defers:  # lazy mode computes the conditions
+        raise UndecidedError
+    kept = ", ".join(filter(None, call.step.outputs[states:]))
+    if kept:
+        refuse(
+            f"{kept}: a result with an element for each turn, whose number is known only when the loop has run",
+            why="the shapes of a recording are known before it runs",
+            fix="run the model eagerly",
+        )
+
+    def following(values: tuple[Tensor, Tensor, list[Tensor]]) -> tuple[Tensor, Any, list[Tensor]]:
+        flag, results = turn(values[0], values[2])
+        return values[0] + 1, mt.reshape(_tensor(flag), ()), results
+
+    limit = None if count is None else mt.reshape(_tensor(count), ())
+    going = True if condition is None else mt.reshape(_tensor(condition), ())
+    _, _, last = mt.while_loop(
+        lambda values: values[1] if limit is None else values[1] & (values[0] < limit),
+        following,
+        (0, going, first),
+    )
+    return list(map(Value, last))
 
 
 def _stacked(rows: Sequence[Value], axis: int) -> Value:
@@ -108,27 +157,28 @@ def _scanned(call: Call, given: Sequence[Value | None]) -> list[Value]:
     options = call.step.attributes
     count = options["num_scan_inputs"]
     require(0 < count <= len(given), "it scans {} of {} inputs", count, len(given))
-    states = [each for each in given[: len(given) - count] if each is not None]
+    states = [_tensor(each) for each in given[: len(given) - count] if each is not None]
     scanned = [_tensor(each) for each in given[len(given) - count :]]
     axes = options["scan_input_axes"] or [0] * count
     back = options.get("scan_input_directions") or options.get("directions") or [0] * count
     require(len(axes) == len(back) == count, "it scans {} inputs along the axes {}", count, axes)
-    dims = [dimension(axis, x.ndim) for axis, x in zip(axes, scanned, strict=True)]
-    call.run.step(sum(x.shape[dim] for x, dim in zip(scanned, dims, strict=True)))
-    apart = [mt.unbind(x, dim)[:: -1 if flag else 1] for x, dim, flag in zip(scanned, dims, back, strict=True)]
-    turns: list[list[Value]] = []
-    for rows in zip(*apart, strict=False):
-        results = call.body("body", [*states, *map(Value, rows)], len(states))
-        states = results[: len(states)]
-        turns.append(results[len(states) :])
-    require(turns, "a scan over nothing has nothing to collect, of unknown shape")
-    collected = list(zip(*turns, strict=True))
+    rows = [mt.movedim(x, dimension(axis, x.ndim), 0) for axis, x in zip(axes, scanned, strict=True)]
+    call.run.step(sum(x.shape[0] for x in rows))
+
+    def step(values: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        results = call.body("body", list(map(Value, (*values, *slices))), len(states))
+        found = list(map(_tensor, results))
+        return found[: len(states)], found[len(states) :]
+
+    rows = [x if flag == back[0] else mt.flip(x, 0) for x, flag in zip(rows, back, strict=True)]
+    last, collected = mt.scan(step, states, rows, reverse=bool(back[0]))
     out = options["scan_output_axes"] or [0] * len(collected)
-    back = options.get("scan_output_directions") or [0] * len(collected)
+    ways = options.get("scan_output_directions") or [0] * len(collected)
     text = "it collects {} results along the axes {} in the directions {}"
-    require(len(out) == len(back) == len(collected), text, len(collected), out, back)
-    ends = [rows[::-1] if flag else rows for rows, flag in zip(collected, back, strict=True)]
-    return [*states, *[_stacked(rows, axis) for rows, axis in zip(ends, out, strict=True)]]
+    require(len(out) == len(ways) == len(collected), text, len(collected), out, ways)
+    ends = [x if flag == back[0] else mt.flip(x, 0) for x, flag in zip(collected, ways, strict=True)]
+    moved = [mt.movedim(x, 0, dimension(axis, x.ndim)) for axis, x in zip(out, ends, strict=True)]
+    return list(map(Value, (*last, *moved)))
 
 
 # Sequences --------------------------------------------------------------------------------------------------

@@ -5,14 +5,14 @@ ONNX has the gates of an LSTM as input, output, forget, cell, and those of a GRU
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import minitorch as mt
 from minitorch.functional.operands import to_dtype
-from minitorch.nn.recurrent.recurrence import KINDS, Kind, State, Step, rnn_step, scan
+from minitorch.nn.recurrent.recurrence import KINDS, Kind, State, rnn_step, scan, stopping
 from minitorch.tensor import Tensor
 
 from ..decoding.limits import refuse, require
@@ -71,6 +71,8 @@ def _recurrence(
     # ONNX Runtime's LSTM of integers rounds what a product reads to 8 bits, by the range that it has.
     read = rounded_to_8_bits if call.step.op != op else lambda each: each
     call.run.step(directions * x.shape[0])
+    times = mt.reshape(mt.arange(x.shape[0]), (-1, 1, 1))
+    within = None if lengths is None else times < mt.reshape(lengths, (-1, 1))  # [T, N, 1]
     outputs, ends = [], []
     for at in range(directions):
         kind, backwards = _kind(op, call.step.attributes, at), at == 1 or direction == "reverse"
@@ -82,27 +84,21 @@ def _recurrence(
         product: Callable[[Tensor], Tensor] = partial(_product, read, hh, b_hh)
         if op == "GRU" and not call.step.attributes["linear_before_reset"]:
             step, product = partial(_early_reset, hh, b_hh), lambda hidden: hidden
-        times = iter(range(x.shape[0])[:: -1 if backwards else 1])
-        kind = replace(kind, step=step if lengths is None else partial(_within, step, lengths, times))
-        given = _product(read, ih, b_ih, x)
-        rows, end = scan(kind, given, state, product, reverse=backwards, loops=lengths is None)
+        kind, given = replace(kind, step=step), _product(read, ih, b_ih, x)
+        if within is not None:
+            kind, given = stopping(kind, None), mt.cat([given, to_dtype(within, x.dtype)], -1)
+        rows, end = scan(kind, given, state, product, reverse=backwards)
         outputs.append(rows)
         ends.append(end)
     y, last = mt.stack(outputs, 1), [mt.stack(each) for each in zip(*ends, strict=True)]
-    if lengths is not None:  # behind the end of a sequence are zeros
-        y = mt.where(mt.reshape(mt.arange(x.shape[0]), (-1, 1, 1, 1)) < mt.reshape(lengths, (-1, 1)), y, 0.0)
+    if within is not None:  # behind the end of a sequence are zeros
+        y = mt.where(mt.unsqueeze(within, 1), y, 0.0)
     return (y.permute(2, 0, 1, 3), *(mt.transpose(each, 0, 1) for each in last)) if layout else (y, *last)
 
 
 def _product(read: Callable[[Tensor], Tensor], weight: Tensor, bias: Tensor | float, x: Tensor) -> Tensor:
     found = mt.matmul(read(x), weight)
     return found if isinstance(bias, float) else found + bias
-
-
-def _within(step: Step, lengths: Tensor, times: Iterator[int], x: Tensor, hidden: Tensor, state: State) -> State:
-    """A step of sequences that keep their state after their end."""
-    running = mt.unsqueeze(lengths > next(times), 1)
-    return tuple([mt.where(running, *each) for each in zip(step(x, hidden, state), state, strict=True)])
 
 
 def _check_shapes(directions: int, gates: int, x: Tensor, weight: Tensor, *others: Tensor | None) -> None:
