@@ -3,8 +3,8 @@
 MatMul(query * scale, key.mT) ─► Add (mask) ─► Softmax ─► MatMul
 
 A mask of bools is added as 0 and -inf, which is faster in runtimes than a selection among the scores. A score that is
-infinite where a query may not look then makes NaN, as in PyTorch. Attention and MatMul repeat their operands themselves,
-so these are given as they are before that.
+infinite where a query may not look then makes NaN, as in PyTorch. Attention and MatMul repeat their operands
+themselves, so these are given as they are before that.
 """
 
 from __future__ import annotations
