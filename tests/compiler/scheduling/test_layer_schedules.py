@@ -109,7 +109,7 @@ def is_far(index: Index, lane: Variable) -> bool:
 def check(module: nn.Module, x: mt.Tensor, dtype: str, target: Target, case: Any) -> None:
     """The law; a refused schedule is an error here, as every warning is."""
     model = converted(module, x[..., :7, :7] if x.ndim == 4 else x) if dtype == "int8" else module
-    for kernel in mt.freeze(model, x).ledger(x).for_target(target).kernels:
+    for kernel in mt.freeze(model, x, backend="loops").ledger(x).for_target(target).kernels:
         assert kernel.loops is not None and not kernel.refused, case
         assert lanes(kernel) >= max(2, target.lanes(4) / 4), (case, kernel.name, kernel.schedule)
         far = sum(gathered(loaded(each.procedure)[2]) for each in kernel.scheduled)
@@ -147,7 +147,7 @@ def test_products_of_gathered_rows(target: str) -> None:
     for shape, width in product(((1, 1), (4, 2), (7, 1), (5, 3)), (20, 36)):
         module = nn.Sequential(nn.Embedding(20, 6), nn.Linear(6, width)).eval()
         indices = mt.zeros(*shape, dtype=mt.int64)
-        kernels = mt.freeze(module, indices).ledger(indices).for_target(ALL[target]).kernels
+        kernels = mt.freeze(module, indices, backend="loops").ledger(indices).for_target(ALL[target]).kernels
         assert not any(each.refused for each in kernels), (shape, width)
 
 
@@ -157,6 +157,8 @@ def test_no_schedule_of_a_transposed_convolution_is_refused(filters: tuple[int, 
     """What a product stores lies at quotients and remainders of its rows and columns, some behind the last of them."""
     x, w = mt.ones(2, 2, 5, 10, dtype=dtype), mt.ones(*filters, dtype=dtype)
     for stride in (2, 3):
-        ledger = mt.jit(lambda x, w, stride=stride: F.conv_transpose2d(x, w, None, stride)).ledger(x, w)
+        ledger = mt.jit(lambda x, w, stride=stride: F.conv_transpose2d(x, w, None, stride), backend="loops").ledger(
+            x, w
+        )
         for target in ("sse2", "avx2", "avx512"):
             assert not any(kernel.refused for kernel in ledger.for_target(target).kernels)
