@@ -33,7 +33,8 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
             - a list, tuple or dict of such tensors.
         fused: show the kernels that it is fused into, those of the ledger; of a function or module after its passes.
         limit: how many operations and values are drawn before they are summarised; they are too if the picture would
-            be too wide to be read. None for all of them, however many.
+            be too wide to be read. The bodies of loops and branches, in frames, are left out first. None for all of
+            them, however many.
 
     Returns:
         A `Picture`, which notebooks display. Nothing is run for it, tracing apart, and what is pending stays pending.
@@ -71,8 +72,9 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
     selected kernel.
 
     A large program is folded: modules, the backward pass and lines of the program are boxes, which a click opens and
-    closes. An overview shows which part is seen. The field for searching finds nodes by name, operation and line, and
-    opens the boxes on the way to them. Kernels have no frames then, as their nodes may lie in several boxes.
+    closes. So are loops and branches, of any program: inside is what they repeat. An overview shows which part is seen.
+    The field for searching finds nodes by name, operation and line, and opens the boxes on the way to them. Kernels
+    have no frames then, as their nodes may lie in several boxes.
 
     Args:
         what: a jitted function, with arguments for it in `args` and `kwargs`, or what ``f.stages(x)`` gives.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .drawings.drawing import Drawing
-from .drawings.summary import bare, summarised
+from .drawings.summary import bare, closed, summarised
 from .painting.layout import lay_out
 from .painting.png import pdf, png
 from .painting.scene import Scene, scene
@@ -43,15 +43,16 @@ class Picture:
 
     @staticmethod
     def readable(drawing: Drawing, limit: int | None) -> Picture:
-        """A picture of a drawing, summarised if it has too many marks, or would be too wide.
+        """A picture of a drawing; if it has too many marks, or is too wide, without bodies of loops, or summarised.
 
         Args:
             limit: None if it is never to be summarised.
         """
-        picture = Picture(drawing)
-        if limit is None or (len(drawing.marks) <= limit and picture._fits):
-            return picture
-        small = Picture(summarised(drawing))
+        for each in (drawing, closed(drawing)):
+            picture = Picture(each)
+            if limit is None or (len(each.marks) <= limit and picture._fits):
+                return picture
+        small = Picture(summarised(picture.drawing))
         return small if small._fits else Picture(bare(small.drawing))
 
     @property

@@ -410,6 +410,24 @@ def test_boxes_count_what_is_in_them(large):
                 assert box is None
 
 
+def test_a_loop_is_a_box_of_its_body():
+    pytest.importorskip("pygraphviz", reason="the layout needs pygraphviz")
+
+    def f(xs, w):
+        return mt.scan(lambda h, x: ((h @ w + x).tanh(), h.sum() * 1.0), mt.zeros(1, 2), xs)
+
+    found = payload(journey(mt.jit(f).stages(mt.ones(9, 1, 2), mt.ones(2, 2))))
+    assert [group["label"] for group in found["groups"]] == ["", "scan ×9"]
+    inside = [item["place"] for item in found["groups"][1]["items"] if "place" in item]
+    first, last = found["forms"][0]["marks"], found["forms"][-1]["marks"]
+    labels = [found["marks"][first[place]]["label"] for place in inside if first[place] is not None]
+    assert {label.partition("(")[0].partition(" = ")[2] or label for label in labels} >= {"dot", "carried", "scan ×9"}
+    assert [found["marks"][last[place]]["label"] for place in inside if last[place] is not None][:1] == ["scan ×9"]
+    seen = {(edge["tail"], edge["head"]) for edge in found["groups"][0]["edges"]}
+    assert len(seen) == 4  # two arguments go into the box, and two results come out of it
+    assert [position["title"] for position in found["positions"]][:2] == ["traced", "algebra"]
+
+
 def test_kernels_share_what_is_seen():
     """Of many kernels, each a position, the marks are sent once."""
     pytest.importorskip("pygraphviz", reason="the layout needs pygraphviz")

@@ -51,6 +51,19 @@ def model() -> nn.Module:
     return nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
 
 
+def looped(xs: mt.Tensor) -> Any:
+    def step(h: Any, x: Any) -> Any:
+        h = (h @ xs[0, :, :2].t() + x).tanh()
+        return h, h.sum()
+
+    last, sums = mt.scan(step, mt.zeros(2, 2), xs)
+    return last * 2, sums.exp()
+
+
+def branched(x: mt.Tensor) -> Any:
+    return mt.cond(x.sum() > 0, lambda: x + 1, lambda: mt.while_loop(lambda y: y.sum() < 5, lambda y: y * 2, x))
+
+
 def training_step(model: nn.Module) -> Any:
     optimizer = mt.optim.Adam(model.parameters(), lr=0.01)
 
@@ -538,3 +551,50 @@ def test_importing_minitorch_loads_nothing_that_draws() -> None:
 def test_methods_and_functions_take_the_same_arguments() -> None:
     for method, function in ((Drawable.show, mt.inspect.show), (Explorable.explore, mt.inspect.explore)):
         assert list(signature(method).parameters.values())[1:] == list(signature(function).parameters.values())[1:]
+
+
+# --- loops --------------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_is_one_operation_with_its_body_in_a_frame() -> None:
+    f, xs = mt.jit(looped), mt.ones(64, 2, 2)
+    drawing = f.show(xs).drawing
+    (loop,) = (mark for mark in drawing.marks if mark.label == "scan ×64")
+    assert loop.caption == "f32[2,2], f32[64]" and "reduce_sum" in loop.title
+    assert [cluster.title for cluster in drawing.clusters] == ["scan ×64"]
+    inside = sorted(mark.label.partition("(")[0] for mark in drawing.marks if mark.cluster)
+    assert inside == ["add", "carried", "dot", "reduce_sum", "slice", "tanh"]
+    order = {mark.id: place for place, mark in enumerate(drawing.marks)}
+    assert all(order[arrow.tail] < order[arrow.head] for arrow in drawing.arrows)
+
+
+def test_work_of_a_body_is_counted_times_its_repetitions() -> None:
+    f, xs = mt.jit(looped), mt.ones(64, 2, 2)
+    drawing = f.show(xs).drawing
+    (loop,) = (mark for mark in drawing.marks if mark.label == "scan ×64")
+    assert loop.work[:2] == (64 * (2 * 8 + 4 + 4), 64 * 4)  # a product, a sum of matrices, one of elements; tanh
+    assert sum(mark.work.flops for mark in drawing.marks) == f.graph(xs).cost().flops
+    (kernel,) = (each for each in f.ledger(xs).kernels if "scan" in each.name)
+    assert (kernel.flops, kernel.transcendentals) == loop.work[:2]
+
+
+def test_bodies_are_left_out_before_a_picture_is_summarised() -> None:
+    picture = mt.jit(looped).show(mt.ones(64, 2, 2), limit=12)
+    labels = [mark.label.partition("(")[0] for mark in picture.drawing.marks]
+    assert not picture.drawing.clusters and "limit=None" in picture.text
+    assert {"scan ×64", "mul", "exp"} <= set(labels) and "tanh" not in labels
+
+
+def test_branches_and_conditions_have_frames_of_their_own() -> None:
+    drawing = mt.jit(branched).show(mt.ones(2)).drawing
+    assert [cluster.title for cluster in drawing.clusters] == ["cond: then", "cond: otherwise"]
+    (inner,) = (mark for mark in drawing.marks if mark.label == "while_loop")
+    assert inner.cluster == drawing.clusters[1].id and "less" in inner.title
+
+
+@needs_graphviz
+def test_kernels_of_loops_are_drawn_with_the_numbers_that_they_begin_with() -> None:
+    drawing = mt.jit(looped).show(mt.ones(64, 2, 2), fused=True).drawing
+    assert {mark.cluster for mark in drawing.marks} >= {cluster.id for cluster in drawing.clusters}
+    assert [mark.label for mark in drawing.marks].count("scan ×64") == 1
+    assert Picture(drawing).svg

@@ -17,6 +17,7 @@ INSIDE = "fused"  # within a kernel, without memory
 MEMORY = "memory"  # written by one kernel, read by another
 
 MODULE = "module"  # the kind of a cluster for a module's call; the other kinds are classes of kernels
+LOOP = "loop"  # the kind of a cluster for a body
 
 
 class Work(NamedTuple):
@@ -105,7 +106,7 @@ class Cluster:
 
     Attributes:
         id: unique in the drawing.
-        kind: the class of the kernel, ``"K1"`` to ``"K5"`` or ``"call"``, or ``"module"``.
+        kind: the class of the kernel, ``"K1"`` to ``"K5"`` or ``"call"``, ``"module"`` or ``"loop"``.
         title: written above the frame.
         details: what there is to know besides.
     """

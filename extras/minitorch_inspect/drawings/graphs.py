@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from minitorch.graph import Graph
 from minitorch.graph.array_text import array_text
 from minitorch.graph.cost import costs, flops, transcendentals
 from minitorch.graph.text import node_names, operand_text, ordered_params, value_text
-from minitorch.graph.values import is_splat
+from minitorch.graph.values import bodies, is_splat, siblings
 from minitorch.ir import INPUT as INPUT_NODE
 from minitorch.ir import Node, Source, Spec
 from minitorch.primitives import constant
 
 from ..colours import CONSTANT, INPUT, OUTPUT, PARAMETER, Role, family_of
-from .drawing import MODULE, Arrow, Cluster, Details, Drawing, Mark, Work
+from .drawing import LOOP, MODULE, NO_WORK, Arrow, Cluster, Details, Drawing, Mark, Work
 
 Names = Mapping[Node, str]
+
+
+class Parts(NamedTuple):
+    """Parts of a drawing."""
+
+    marks: list[Mark]
+    arrows: list[Arrow]
+    clusters: list[Cluster]
+
 
 MOST_OF_AN_ARRAY = 40  # characters of its values
 IMPLIED = ("shape", "dtype")  # parameters that the result's shape and type repeat
@@ -54,6 +64,8 @@ def label_of(node: Node, names: Names) -> str:
         >>> [label_of(node, node_names(graph)) for node in graph.nodes if node in node_names(graph)]
         ['expand(x)', 'mul(%0, 2.0)']
     """
+    if node.primitive.together:
+        return f"{node.primitive.name} ×{node.params['length']}" if "length" in node.params else node.primitive.name
     if node.primitive is constant and not is_splat(node):
         text = array_text(node.params["value"].array)
         return text if len(text) <= MOST_OF_AN_ARRAY else f"{node.spec.size} numbers"
@@ -90,16 +102,19 @@ def operation(
     scope: str = "",
     cluster: str | None = None,
     more: Details = (),
+    group: Sequence[Node] = (),
 ) -> Mark:
-    """The mark of a node that computes; `traffic` are the bytes it reads and writes."""
+    """The mark of a node that computes, or of a loop with its results; `traffic` are the bytes it reads and writes."""
     work = Work(flops(node), transcendentals(node), *traffic)
+    group = group or [node]
+    repeated = [(part, str(body).partition("\n")[2]) for part, body in bodies(node).items()]
     return Mark(
         id,
         family_of(node.primitive.kind).name,
-        names.get(node, ""),
+        ", ".join([names[each] for each in group if each in names]),
         label_of(node, names),
-        str(node.spec),
-        (*described(node.spec), *work.details, *origin(node.source, scope), *more),
+        ", ".join([str(each.spec) for each in group]),
+        (*described(node.spec), *work.details, *origin(node.source, scope), *more, *repeated),
         cluster,
         str(node.source or ""),
         code_at(node.source),
@@ -162,12 +177,74 @@ def ids_of(graph: Graph, names: Names) -> dict[Node, str]:
     return ids
 
 
-def of_graph(graph: Graph, setting: Setting | None = None, ids: Mapping[Node, str] | None = None) -> Drawing:
-    """The drawing of a graph: each node is an operation that is run by itself.
+def loops_of(graph: Graph, ids: dict[Node, str]) -> dict[Node, list[Node]]:
+    """The results of each loop or branch, which are one mark, by the first of them; the others get its id."""
+    groups = siblings(graph.nodes)
+    ids |= {node: ids[first] for first, group in groups.items() for node in group if first in ids}
+    return groups
+
+
+def _operations(
+    graph: Graph, names: Names, ids: dict[Node, str], scopes: Mapping[Node, tuple[str, str]], opens: bool = False
+) -> Parts:
+    """The marks of a graph's operations and constants, the arrows to them, and frames of bodies."""
+    marks, arrows, clusters = Parts([], [], [])
+    counted, groups = costs(graph), loops_of(graph, ids)
+    later = {node for group in groups.values() for node in group[1:]}
+    for node in graph.nodes:
+        if node not in ids or node in later:
+            continue
+        if node.primitive is constant:
+            marks.append(literal(node, names, ids[node]))
+            continue
+        outer, group = node.inputs, groups.get(node, [node])
+        if opens and group[0] in groups:
+            inner = _bodies(node, ids, names)
+            marks, arrows, clusters = marks + inner.marks, arrows + inner.arrows, clusters + inner.clusters
+            outer = outer[: len(outer) - len(next(iter(bodies(node).values())).inputs)]  # the condition of a branch
+        read, written = (sum(counted[each][side] for each in group) for side in (0, 1))
+        cluster, scope = scopes.get(node, (None, ""))
+        marks.append(operation(node, names, (read, written), ids[node], scope, cluster, group=group))
+        arrows += [Arrow(tail, ids[node]) for tail in dict.fromkeys(ids[each] for each in outer if each in ids)]
+    return Parts(marks, arrows, clusters)
+
+
+def _bodies(node: Node, ids: Mapping[Node, str], names: Names) -> Parts:
+    """The bodies of a loop or branch as frames in front of its mark; a loop within a body is a mark alone."""
+    marks, arrows, clusters = Parts([], [], [])
+    end, label = ids[node], label_of(node, names)
+    roles = ["carried"] * node.params.get("carried", 0) + ["slice"] * node.params.get("sliced", 0)
+    for part, body in bodies(node).items():
+        frame, known = f"{end}/{part}", node_names(body)
+        clusters.append(Cluster(frame, LOOP, label if part == "body" else f"{label}: {part}"))
+        inner = {each: f"{frame}/{place}" for place, each in enumerate(known)}
+        operands = node.inputs[len(node.inputs) - len(body.inputs) :]
+        read = {*body.outputs, *(operand for each in body.nodes for operand in each.inputs)}
+        for place, (given, operand) in enumerate(zip(body.inputs, operands, strict=True)):
+            if place < len(roles) and given in read:
+                mark = value(INPUT, known[given], roles[place], given.spec, inner[given], given.source)
+                marks.append(replace(mark, cluster=frame))
+                arrows += [Arrow(ids[operand], inner[given])] if operand in ids else []
+                continue
+            known[given] = operand_text(operand, None, dict(names))  # it is read as it is
+            del inner[given]
+            inner |= {given: ids[operand]} if operand in ids else {}
+        found = _operations(body, known, inner, dict.fromkeys(body.nodes, (frame, label)))
+        marks += [replace(mark, cluster=frame, work=NO_WORK) for mark in found.marks]  # the mark of the loop has it all
+        arrows += found.arrows
+        arrows += [Arrow(tail, end) for tail in dict.fromkeys(inner[each] for each in body.outputs if each in inner)]
+    return Parts(marks, list(dict.fromkeys(arrows)), clusters)
+
+
+def of_graph(
+    graph: Graph, setting: Setting | None = None, ids: Mapping[Node, str] | None = None, opens: bool = False
+) -> Drawing:
+    """The drawing of a graph: each node is an operation that is run by itself; a loop is one, with all its results.
 
     Args:
         setting: what its inputs and outputs are.
         ids: an id for each input and node with a name, where several graphs are to have the same for the same node.
+        opens: whether the bodies of loops and branches are drawn, too.
 
     Example:
         >>> drawing = of_graph(Graph.parse("graph(x: f32[2]): %0 = mul(x, 2.0) %1 = exp(%0) return %1"))
@@ -184,23 +261,15 @@ def of_graph(graph: Graph, setting: Setting | None = None, ids: Mapping[Node, st
     setting = setting or Setting()
     names = node_names(graph)
     ids = ids_of(graph, names) | dict(ids or {})
-    marks, arrows = given(graph, setting, names, ids), []
-    counted = costs(graph)
-    for node in graph.nodes:
-        if node not in ids:
-            continue
-        if node.primitive is constant:
-            marks.append(literal(node, names, ids[node]))
-            continue
-        cluster, scope = setting.scopes.get(node, (None, ""))
-        marks.append(operation(node, names, counted[node][:2], ids[node], scope, cluster))
-        arrows += [Arrow(ids[operand], ids[node]) for operand in dict.fromkeys(node.inputs) if operand in ids]
+    found = _operations(graph, names, ids, setting.scopes, opens)
     ends, last = results(graph, setting, ids)
-    clusters = tuple(Cluster(id, MODULE, title) for id, title in dict.fromkeys(setting.scopes.values()))
-    return Drawing(heading(graph), (*marks, *ends), (*arrows, *last), clusters)
+    modules = [Cluster(id, MODULE, title) for id, title in dict.fromkeys(setting.scopes.values())]
+    everything = *given(graph, setting, names, ids), *found.marks, *ends
+    return Drawing(heading(graph), everything, (*found.arrows, *last), (*modules, *found.clusters))
 
 
 def heading(graph: Graph) -> str:
     """The title of a graph's drawing."""
-    count = sum(node.primitive not in (constant, INPUT_NODE) for node in graph.nodes)
+    later = sum(len(group) - 1 for group in siblings(graph.nodes).values())
+    count = sum(node.primitive not in (constant, INPUT_NODE) for node in graph.nodes) - later
     return f"{graph.name}: {count} operation{'s' if count != 1 else ''}"

@@ -9,12 +9,13 @@ from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.kernels.ledger import Ledger
 from minitorch.graph.cost import in_units
 from minitorch.graph.text import node_names
+from minitorch.graph.values import is_splat
 from minitorch.ir import Node
 from minitorch.primitives import constant
 
 from ..colours import KERNELS
 from .drawing import INSIDE, MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
-from .graphs import Setting, given, heading, ids_of, literal, operation, results
+from .graphs import Setting, given, heading, ids_of, literal, loops_of, operation, results
 
 NOWHERE = (("kernel", "none: a view of the same memory"),)
 
@@ -58,6 +59,10 @@ def of_ledger(ledger: Ledger, setting: Setting | None = None, ids: Mapping[Node,
             homes.setdefault(node, []).append(number)
     stored = {node: home for node, found in homes.items() for home in found if node in ledger.kernels[home].writes}
 
+    made = [node for node in stored if is_splat(node)]  # a number that a kernel writes, for one that reads memory
+    ids |= {node: f"s{place}" for place, node in enumerate(made)}
+    groups = loops_of(graph, ids)
+    later = {node for group in groups.values() for node in group[1:]}
     read_by: set[tuple[str, int]] = set()  # reads of kernels, once for all uses there
 
     def place(node: Node, kernel: int | None) -> str:
@@ -67,6 +72,10 @@ def of_ledger(ledger: Ledger, setting: Setting | None = None, ids: Mapping[Node,
             return ids[node]
         home = kernel if kernel in found else stored.get(node, found[0])
         return f"{ids[node]}.k{home}"
+
+    def is_repeated(node: Node, kernel: int) -> bool:
+        """Whether a kernel has a number of its own that another one writes."""
+        return node in made and kernel in homes[node]
 
     def arrow(operand: Node, node: Node, kernel: int | None) -> Arrow:
         tail, head = place(operand, kernel), place(node, kernel)
@@ -83,22 +92,26 @@ def of_ledger(ledger: Ledger, setting: Setting | None = None, ids: Mapping[Node,
     marks: list[Mark] = given(graph, setting, names, ids)
     arrows: list[Arrow] = []
     for node in graph.nodes:
-        if node not in ids:
+        if node not in ids or node in later:
             continue
         if node.primitive is constant:
-            marks.append(literal(node, names, ids[node]))
+            mark = literal(node, names, place(node, None))
+            marks.append(replace(mark, cluster=f"k{stored[node]}") if node in made else mark)
             continue
         operands = [operand for operand in dict.fromkeys(node.inputs) if operand in ids]
         _, scope = setting.scopes.get(node, (None, ""))
         if node not in homes:
             marks.append(operation(node, names, (0, 0), ids[node], scope, None, NOWHERE))
             arrows += [arrow(operand, node, None) for operand in operands]
+        group = groups.get(node, [node])
         for home in homes.get(node, ()):
-            read = sum(operand.spec.nbytes for operand in operands if home not in homes.get(operand, ()))
-            written = node.spec.nbytes if node in ledger.kernels[home].writes else 0
+            reads = [each for each in operands if stored.get(each, home) == home or not is_repeated(each, home)]
+            read = sum(operand.spec.nbytes for operand in reads if home not in homes.get(operand, ()))
+            written = sum(each.spec.nbytes for each in group if each in ledger.kernels[home].writes)
             more = (("kernel", clusters[home].title),)
-            marks.append(operation(node, names, (read, written), place(node, home), scope, f"k{home}", more))
-            arrows += [arrow(operand, node, home) for operand in operands]
+            mark = operation(node, names, (read, written), place(node, home), scope, f"k{home}", more, group)
+            marks.append(mark)
+            arrows += [arrow(operand, node, home) for operand in reads]
     ends, last = results(graph, setting, {node: place(node, None) for node in ids})
     stores = {mark.id: mark for mark in marks if mark.work.written}
     last = [replace(each, kind=MEMORY) if each.tail in stores else each for each in last]

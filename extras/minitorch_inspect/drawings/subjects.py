@@ -61,11 +61,11 @@ def drawing_of(what: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: 
 
 
 def _draw(graph: Graph, setting: Setting, fused: bool) -> Drawing:
-    return of_ledger(ledger_of(lowered(graph), host()), setting) if fused else of_graph(graph, setting)
+    return of_ledger(ledger_of(lowered(graph), host()), setting) if fused else of_graph(graph, setting, opens=True)
 
 
 def _draw_program(program: Program, setting: Setting, fused: bool) -> Drawing:
-    return of_ledger(program.ledger, setting) if fused else of_graph(program.graph, setting)
+    return of_ledger(program.ledger, setting) if fused else of_graph(program.graph, setting, opens=True)
 
 
 def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:

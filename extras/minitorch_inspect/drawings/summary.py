@@ -14,7 +14,7 @@ from minitorch.ir import PRIMITIVES
 
 from ..colours import FAMILIES, KERNELS, ROLES
 from ..painting.layout import MOST_LETTERS
-from .drawing import MEMORY, VALUE, Arrow, Cluster, Drawing, Mark, Work
+from .drawing import LOOP, MEMORY, VALUE, Arrow, Cluster, Drawing, Mark, Work
 
 MOST_GROUPS = 40  # marks in a summary; raising it shows more detail
 FEW_GROUPS = 12  # runs of a program that has a single line
@@ -68,6 +68,24 @@ def summarised(drawing: Drawing) -> Drawing:
     note = f"summarised by {by}: a box with a double edge stands for several operations; limit=None draws all"
     everything = tuple(replace(mark, cluster=None) for mark in (*first, *marks, *last))
     return Drawing(drawing.title, everything, _arrows(drawing, groups), notes=(*drawing.notes, note))
+
+
+def closed(drawing: Drawing) -> Drawing:
+    """The drawing with each loop or branch as a mark alone, without its bodies; the drawing itself if it has none."""
+    frames = {cluster.id for cluster in drawing.clusters if cluster.kind == LOOP}
+    if not frames:
+        return drawing
+
+    def end(id: str) -> str:
+        """The mark of the loop that a mark is in the body of."""
+        return id.partition("/")[0]
+
+    marks = tuple(mark for mark in drawing.marks if mark.cluster not in frames)
+    arrows = [replace(arrow, tail=end(arrow.tail), head=end(arrow.head)) for arrow in drawing.arrows]
+    outside = tuple(dict.fromkeys(arrow for arrow in arrows if arrow.tail != arrow.head))
+    clusters = tuple(cluster for cluster in drawing.clusters if cluster.id not in frames)
+    note = "without the bodies of loops and branches; limit=None draws them"
+    return replace(drawing, marks=marks, arrows=outside, clusters=clusters, notes=(*drawing.notes, note))
 
 
 def bare(drawing: Drawing) -> Drawing:

@@ -59,11 +59,12 @@ def port_id(number: int) -> str:
     return f"port{number}"
 
 
-def folded(drawing: Drawing, paths: Mapping[str, Nesting]) -> list[Group]:
+def folded(drawing: Drawing, paths: Mapping[str, Nesting], by_line: bool = True) -> list[Group]:
     """The boxes of a drawing, the outermost first, without their layout.
 
     Args:
         paths: the groups of each mark that has some, by its `id`.
+        by_line: whether others are grouped by the line of the program.
 
     Example:
         >>> from minitorch.graph import Graph
@@ -78,7 +79,7 @@ def folded(drawing: Drawing, paths: Mapping[str, Nesting]) -> list[Group]:
     """
     groups = [Group("", None)]
     number: dict[tuple[str, ...], int] = {(): 0}
-    for id, path in _complete(drawing, paths).items():
+    for id, path in _complete(drawing, paths, by_line).items():
         at: tuple[str, ...] = ()
         for step, name in path:
             outer, at = number[at], (*at, step)
@@ -95,7 +96,7 @@ def folded(drawing: Drawing, paths: Mapping[str, Nesting]) -> list[Group]:
     return kept
 
 
-def _complete(drawing: Drawing, paths: Mapping[str, Nesting]) -> dict[str, Nesting]:
+def _complete(drawing: Drawing, paths: Mapping[str, Nesting], by_line: bool) -> dict[str, Nesting]:
     """A path for every mark, in program order: of values, that of the first user or of the producer.
 
     Operations that several kernels compute, each for itself, are marks with the same beginning of their ids.
@@ -108,13 +109,15 @@ def _complete(drawing: Drawing, paths: Mapping[str, Nesting]) -> dict[str, Nesti
     found: dict[str, Nesting] = {}
     lines: dict[str, list[Mark]] = {}
     for mark in drawing.marks:
-        if mark.kind not in _VALUES and mark.id not in paths and "." not in mark.id:
+        if by_line and mark.kind not in _VALUES and mark.id not in paths and "." not in mark.id:
             lines.setdefault(mark.source, []).append(mark)
     for source, marks in lines.items():
         line: Nesting = ((f"l{source}", marks[0].code or source),) if len(marks) >= FEWEST_MEMBERS and source else ()
         found |= {mark.id: line for mark in marks}
     found |= {mark.id: paths[mark.id] for mark in drawing.marks if mark.id in paths}
     for mark in drawing.marks:
+        if "/" in mark.id:  # in the body of a loop
+            continue
         if mark.kind in (PARAMETER.name, CONSTANT.name):
             found[mark.id] = next((found[user] for user in users.get(mark.id, ()) if user in found), ())
         elif mark.kind == UPDATE.name:

@@ -4,7 +4,7 @@ Nodes are immutable, so a pass that changes one value makes new nodes for everyt
 a value from graph to graph, the pass runs again on the same graph with *every* node as an output, and returns the node
 that each has become. A *place* holds the same value in every graph. It may be computed by another operation than
 before, or from other operands: that is a rewritten node. Splat constants have no place, as they have no identity: they
-are a part of the operation that uses them.
+are a part of the operation that uses them. All results of a loop or branch have one place.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import count
 
 from minitorch.errors import GraphError
 from minitorch.graph import Graph
-from minitorch.graph.values import is_splat, params_key, splat_key
+from minitorch.graph.values import is_splat, params_key, shared, siblings, splat_key
 from minitorch.ir import Node
 from minitorch.passes import Stage
 
@@ -71,7 +71,7 @@ def follow(graph: Graph, stages: Iterable[Stage]) -> list[Snapshot]:
         dead code {2: 'removed'}
     """
     unused = count()
-    places = {node: next(unused) for node in (*graph.inputs, *graph.nodes) if not is_splat(node)}
+    places = _together(graph, {node: next(unused) for node in (*graph.inputs, *graph.nodes) if not is_splat(node)})
     snapshots = [Snapshot("traced", "The program as it was traced.", graph, places, {}, {})]
     for stage in stages:
         snapshots.append(_after(snapshots[-1], stage, unused))
@@ -113,6 +113,13 @@ def _places(before: Snapshot, graph: Graph, became: Mapping[Node, Node], unused:
             places[node] = before.places[(alike or origins[node])[-1]]
         else:
             places[node] = next(iter(unused))
+    return _together(graph, places)
+
+
+def _together(graph: Graph, places: dict[Node, int]) -> dict[Node, int]:
+    """The places of nodes, in which the results of a loop or branch have one."""
+    for first, group in siblings(graph.nodes).items():
+        places |= dict.fromkeys(group, places[first])
     return places
 
 
@@ -135,7 +142,7 @@ def _alike(before: Graph, graph: Graph, became: Mapping[Node, Node]) -> dict[Nod
 
 def _operation(node: Node, places: Mapping[Node, int]) -> Hashable:
     """A key that is equal for the same operation on the same places."""
-    return node.primitive, params_key(node.params), *(_operand(each, places) for each in node.inputs)
+    return node.primitive, params_key(shared(node.params)), *(_operand(each, places) for each in node.inputs)
 
 
 def _operand(node: Node, places: Mapping[Node, int]) -> Hashable:

@@ -111,7 +111,10 @@ def payload(stops: list[Stop]) -> dict[str, Any]:
     order = {mark.id: place for place, mark in enumerate(drawing.marks)}
     ways = [(arrow.tail, arrow.head) for arrow in drawing.arrows]
     seen = list({id(stop.drawing): stop for stop in reversed(stops)}.values())[::-1]
-    groups = folded(drawing, stops[0].paths) if is_large else flat(drawing)
+    paths = stops[0].paths
+    if not is_large:  # loops alone are boxes
+        paths = {id: path[-1:] for id, path in paths.items() if path[-1][0].endswith("/")}
+    groups = folded(drawing, paths, is_large) if is_large or paths else flat(drawing)
     marks: dict[tuple[Any, ...], int] = {}
     boxes: dict[tuple[Any, ...], int] = {}
     forms = [
@@ -146,7 +149,7 @@ def payload(stops: list[Stop]) -> dict[str, Any]:
         "positions": [{**_position(stop, order), "form": number[id(stop.drawing)]} for stop in stops],
         "legend": [{"change": change, "text": text} for change, text in LEGEND],
         "families": [{"colour": FILLS[kind], "text": kind} for kind in kinds],
-        "help": f"{HELP} {HELP_BOXES}" if is_large else HELP,
+        "help": f"{HELP} {HELP_BOXES}" if len(groups) > 1 else HELP,
     }
 
 

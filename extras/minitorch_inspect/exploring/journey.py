@@ -91,12 +91,16 @@ def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) 
         if now.graph is before.graph or not now.changes:
             idle.append(now.title)
             continue
-        drawing = of_graph(now.graph, setting, _ids(now))
+        drawing = _drawn(now, setting)
         stops.append(_changed(before, now, was, drawing, idle))
         idle, was = [], drawing
     if fused:
         stops += _kernels(stages.ledger, snapshots[-1], setting, idle)
     paths = _paths(snapshots, scopes(*stages.traced.recorded))
+    marks = [mark for stop in stops for mark in stop.drawing.marks]
+    loops = {mark.id.partition("/")[0]: mark.scope for mark in marks if "/" in mark.id and mark.scope}
+    boxes = {loop: (*paths.get(loop, ()), (f"{loop}/", label)) for loop, label in loops.items()}
+    paths |= {mark.id: boxes[loop] for mark in marks if (loop := mark.id.partition("/")[0]) in boxes}
     return [replace(stop, paths=paths) for stop in stops]
 
 
@@ -143,13 +147,18 @@ def _ids(snapshot: Snapshot) -> dict[Node, str]:
     return {node: mark_id(place) for node, place in snapshot.places.items()}
 
 
+def _drawn(snapshot: Snapshot, setting: Setting) -> Drawing:
+    """The drawing of a graph with the bodies of its loops, which are in no frames: they are boxes."""
+    return replace(of_graph(snapshot.graph, setting, _ids(snapshot), opens=True), clusters=())
+
+
 def _labels(snapshot: Snapshot) -> dict[str, str]:
     nodes = set(snapshot.graph.nodes)
     return {mark_id(place): short_label(node) for node, place in snapshot.places.items() if node in nodes}
 
 
 def _traced(snapshot: Snapshot, setting: Setting) -> Stop:
-    drawing = of_graph(snapshot.graph, setting, _ids(snapshot))
+    drawing = _drawn(snapshot, setting)
     cost = snapshot.graph.cost()
     facts = (f"{counted(cost.bytes)} moved, run node by node",)
     return Stop(snapshot.title, snapshot.doc, operations(cost.nodes), drawing, facts=facts, labels=_labels(snapshot))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..colours import BLACK, ERRORS, FAMILIES, INK, KERNELS, ROLES, WHITE
-from ..drawings.drawing import INSIDE, MEMORY, MODULE, VALUE, Arrow, Cluster, Drawing, Mark
+from ..drawings.drawing import INSIDE, LOOP, MEMORY, MODULE, VALUE, Arrow, Cluster, Drawing, Mark
 from .layout import LETTER, LINE, SHAPES, SIZE, SMALL, Box, Curve, Point, Positions, lines_of, text_width
 
 EDGE = 12.0  # around the whole picture
@@ -163,6 +163,9 @@ def _cluster(cluster: Cluster, box: Box) -> tuple[Group, Group]:
     return Group(cluster.id, title, (frame,)), Group(f"{cluster.id}-title", title, (label, text))
 
 
+FRAMES = {MODULE: ("module", "one call of it"), LOOP: ("body", "what a loop repeats, or a branch")}
+
+
 def _legend(drawing: Drawing, width: float, top: float) -> tuple[list[Group], float]:
     """The legend of the kinds that occur, in rows, and the y coordinate of its end."""
     present = {mark.kind for mark in drawing.marks}
@@ -182,9 +185,8 @@ def _legend(drawing: Drawing, width: float, top: float) -> tuple[list[Group], fl
         entries.append(("through memory", "bytes that a kernel reads", thick, 28.0))
     if drawing.clusters:
         frame = [Outline(_rounded(0.0, -8.0, 28.0, 16.0, 4.0), "", INK, 1.5, CLUSTER_DASHES)]
-        is_module = drawing.clusters[0].kind == MODULE
-        name, doc = ("module", "one call of it") if is_module else ("kernel", "run as one: no memory in between")
-        entries.append((name, doc, frame, 28.0))
+        frames = [FRAMES.get(each.kind, ("kernel", "run as one: no memory in between")) for each in drawing.clusters]
+        entries += [(name, doc, frame, 28.0) for name, doc in dict.fromkeys(frames)]
     groups, x, y = [], EDGE, top + 10
     for name, doc, parts, wide in entries:
         length = wide + 6 + text_width(name, SMALL)

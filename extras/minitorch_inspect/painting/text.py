@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..colours import ROLES
-from ..drawings.drawing import MEMORY, Drawing, Mark
+from ..drawings.drawing import LOOP, MEMORY, Drawing, Mark
 
 COLUMN = 64  # the column of shapes and types, at most
 MOST_INDENT = 40  # depth; deeper branches are not indented further
@@ -31,7 +31,8 @@ def text(drawing: Drawing) -> str:
         └─%1 = neg(%0)    f32[2]
           %0, see above
     """
-    rows = _by_cluster(drawing) if drawing.clusters else list(_tree(drawing))
+    frames = any(cluster.kind != LOOP for cluster in drawing.clusters)
+    rows = _by_cluster(drawing) if frames else list(_tree(drawing))
     width = max((len(left) for left, right in rows if right and len(left) <= COLUMN), default=0)
     lines = [f"{left.ljust(width)}  {right}" if right else left for left, right in rows]
     return "\n".join([drawing.title, *drawing.notes, *lines])
