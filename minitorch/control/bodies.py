@@ -10,6 +10,7 @@ import numpy as np
 from ..autograd import tape
 from ..errors import AutogradError, TracingError
 from ..functional.creation.data import as_tensor
+from ..functional.pointwise.casting import clone
 from ..graph.graph import Graph
 from ..graph.regions import Region, closed, refused
 from ..interpreters import Staging, current, current_staging, is_grad_enabled, run_silently
@@ -85,6 +86,12 @@ def applied(primitive: Primitive, operands: Sequence[Tensor], params: dict[str, 
     return [with_value(value) for value in run_silently(lambda: together(*arrays, **params))[:results]]
 
 
+def copied(value: Any) -> Any:
+    """Return nested values with copies of the tensors: a result shares no memory with what was given, or read."""
+    leaves, structure = flatten(value)
+    return unflatten(structure, [clone(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+
+
 def zeros_of(spec: Spec) -> Tensor:
     """Return zeros of a kind."""
     return constant(value=0, shape=spec.shape, dtype=spec.dtype)
@@ -96,12 +103,22 @@ def cotangent_at(parts: dict[int, Tensor], place: int, spec: Spec) -> Tensor:
 
 
 def writes_to_argument(name: str, tensor: Tensor) -> TracingError:
-    """Return the error for a body that writes in place to what it is called with."""
+    """Return the error for a body that writes in place to what it is called with, or what that is taken from."""
     return refused(
         f"{name}: the body writes in place to its argument, {tensor.spec}",
         "carried values and slices belong to the loop, and eagerly the caller's tensors would change",
         "write to a .clone() of it, and return that",
     )
+
+
+def unwritten(name: str, tensors: Sequence[Tensor], body: Python, *arguments: Any) -> Any:
+    """Return what a body returns, and refuse one that writes in place to what it is called with."""
+    versions = [each._root._version for each in tensors]
+    found = body(*arguments)
+    for each, version in zip(tensors, versions, strict=True):
+        if each._root._version != version:
+            raise writes_to_argument(name, each)
+    return found
 
 
 class Kept:
@@ -152,22 +169,61 @@ class Body:
         self.outside: dict[int, Tensor] = {}
         self.cotangents: dict[int, Node] = {}
         self._gradients: dict[int, Node] = {}
+        self.first = next_serial()
         self.region = Region(staging, what)
         self.region.record(lambda: self._record(function, stand_ins, wanted))
         for write in self.region.writes:
             if write.tensor._requires_grad:
+                self._forget_histories()
                 raise refused(
                     f"{what}: the body writes in place to {write.tensor.spec} from outside, which requires a gradient",
                     "all repetitions are one operation for the tape, whose operands do not change",
                     "carry it from one repetition to the next, and return its new value",
                 )
 
+    @classmethod
+    def carrying(
+        cls,
+        staging: Staging,
+        what: str,
+        function: Python,
+        specs: Sequence[Spec],
+        given: Sequence[Tensor],
+        count: int,
+        has_gradient: bool,
+    ) -> Body:
+        """Record the body of a loop.
+
+        What is carried may come to require a gradient in the first repetition, so the first `count` inputs do. A body
+        that writes what is carried is recorded again without: it may be that nothing there requires one.
+        """
+        asked = [tensor._requires_grad for tensor in given]
+        try:
+            body = cls(staging, what, function, specs, [True] * count + asked[count:], has_gradient and any(asked))
+        except (AutogradError, TracingError):
+            if any(asked) or not is_grad_enabled():
+                raise
+            body = cls(staging, what, function, specs, asked)
+            if body.outside:
+                raise
+        roots = {id(tensor._root) for tensor in given}
+        for write in body.region.writes:
+            if id(write.tensor._root) in roots:
+                raise writes_to_argument(what, write.tensor)
+        return body
+
     def stand_in(self, spec: Spec) -> Tensor:
         """Return a tensor that stands for values of a kind."""
         return with_value(Node(INPUT, (), {"name": "value"}, spec, user_source(), self.staging.trace))
 
+    def _forget_histories(self) -> None:
+        """Give what the body has written its history from before."""
+        for tensor in [write.tensor for write in self.region.writes]:
+            while tensor._entry is not None and tensor._entry.serial > self.first:
+                _, tensor._requires_grad, tensor._entry = tensor._past.pop()
+
     def _record(self, function: Python, stand_ins: list[Tensor], wanted: bool) -> None:
-        staging, first, begin, made = self.staging, next_serial(), len(self.staging.nodes), len(self.staging.made)
+        staging, begin, made = self.staging, len(self.staging.nodes), len(self.staging.made)
         outputs: list[Tensor] = function(stand_ins)
         self.outputs = [staging.node_of(tensor) for tensor in outputs]
         self.ahead = len(staging.nodes) - begin
@@ -176,7 +232,7 @@ class Body:
                 raise writes_to_argument(self.what, tensor)
         roots = [place for place, each in enumerate(outputs) if each._requires_grad and is_grad_enabled()]
         inside = {id(tensor) for tensor in stand_ins} | {id(each()) for each in staging.made[made:]}
-        older = boundary([outputs[place] for place in roots], first)
+        older = boundary([outputs[place] for place in roots], self.first)
         self.outside = {tape.key_of(each): each for each in older if id(each) not in inside}
         if not roots or not (wanted or self.outside):
             return

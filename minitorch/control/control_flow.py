@@ -26,7 +26,7 @@ from ..graph.control_flow import cond as COND
 from ..graph.control_flow import scan as SCAN
 from ..graph.control_flow import while_loop as WHILE
 from ..graph.regions import Write, free_nodes, refused
-from ..interpreters import Staging, current, interpreting, is_grad_enabled
+from ..interpreters import Staging, current, interpreting, is_grad_enabled, on_top
 from ..ir import Node, Spec
 from ..primitives import where
 from ..sizes import is_symbolic, same
@@ -38,13 +38,14 @@ from .bodies import (
     Python,
     Values,
     applied,
+    copied,
     cotangent_at,
     gradients_of,
     is_mapped,
     not_again,
     program_of,
     recording,
-    writes_to_argument,
+    unwritten,
     zeros_of,
 )  # fmt: skip
 from .scan_gradient import Backward
@@ -122,18 +123,14 @@ def scan(
             example = [zeros_of(Spec(spec.shape[1:], spec.dtype)) for spec in rows.specs]
             _, result = _step(f, first, first.of(first.tensors), rows.of(example), "scan")
             specs = result.specs
-        return init, result.of([zeros_of(Spec((0, *spec.shape), spec.dtype)) for spec in specs])
+        return copied(init), result.of([zeros_of(Spec((0, *spec.shape), spec.dtype)) for spec in specs])
     carried, results = first, []
     steps: list[Any] = list(zip(*map(apart, rows.tensors), strict=True)) or [()] * trips
     for slices in reversed(steps) if reverse else steps:
         given = [*carried.tensors, *slices]
-        versions = [each._root._version for each in given]
-        carried, result = _step(f, first, first.of(carried.tensors), rows.of(slices), "scan")
-        for each, version in zip(given, versions, strict=True):
-            if each._root._version != version:
-                raise writes_to_argument("scan", each)
+        carried, result = unwritten("scan", given, _step, f, first, first.of(carried.tensors), rows.of(slices), "scan")
         results.append(result)
-    carry, results = carried.of(carried.tensors), results[::-1] if reverse else results
+    carry, results = copied(carried.of(carried.tensors)), results[::-1] if reverse else results
     stacked = [stack([each.tensors[place] for each in results]) for place in range(len(results[0].tensors))]
     return carry, results[0].of(stacked)
 
@@ -160,9 +157,7 @@ def _recorded_scan(
 
     given = [*first.tensors, *rows.tensors]
     slices = [Spec(spec.shape[1:], spec.dtype) for spec in rows.specs]
-    asked = [True] * count + [row._requires_grad for row in rows.tensors]
-    wanted = any(tensor._requires_grad for tensor in given)
-    body = Body(staging, "scan", run, [*first.specs, *slices], asked, wanted)
+    body = Body.carrying(staging, "scan", run, [*first.specs, *slices], given, count, True)
     writes = body.region.writes
     body.settle({id(write.tensor) for write in writes})
     body.hoist(write.before for write in writes)
@@ -209,7 +204,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Python, init_val: Any) -> Any:
     """
     if not isinstance(lower, Tensor) and not isinstance(upper, Tensor):
         if upper <= lower:
-            return init_val
+            return copied(init_val)
         return scan(lambda value, i: (body_fun(i, value), None), init_val, arange(lower, upper))[0]
     start, end = as_tensor(lower, dtype=int64), as_tensor(upper, dtype=int64)
 
@@ -266,18 +261,20 @@ def while_loop(cond_fun: Python, body_fun: Python, init_val: Any) -> Any:
         )
     value, going = first.tensors, test(first.of(first.tensors))
     while mapped.is_any(going):
-        found = body(first.of(value)).tensors
+        found = unwritten("while_loop", value, body, first.of(value)).tensors
         value = mapped.chosen(going, found, value)
         going = mapped.still(going, test(first.of(value)))
-    return first.of(value)
+    return copied(first.of(value))
 
 
 def _recorded_while(staging: Staging, test: Python, body: Python, first: Values) -> Any:
-    asked = [True] * len(first.tensors)
-    tested = Body(staging, "while_loop", lambda given: [test(first.of(given))], first.specs, asked)
+    count = len(first.tensors)
+    tested = Body(staging, "while_loop", lambda given: [test(first.of(given))], first.specs, [True] * count)
     if tested.region.writes:
         raise refused("the condition of while_loop writes in place", "it only looks", "write in the body")
-    repeated = Body(staging, "while_loop", lambda given: body(first.of(given)).tensors, first.specs, asked)
+    repeated = Body.carrying(
+        staging, "while_loop", lambda given: body(first.of(given)).tensors, first.specs, first.tensors, count, False
+    )
     writes = repeated.region.writes
     read = [tested.region.read(write.tensor) or write.before for write in writes]
     for each, carried in ((tested, read), (repeated, [write.before for write in writes])):
@@ -297,7 +294,7 @@ def _recorded_while(staging: Staging, test: Python, body: Python, first: Values)
     found = applied(WHILE, [*operands, *map(staging.tensor_of, outer)], params, len(inputs))
     for each in (tested, repeated):
         each.region.end()
-    shown = _after(staging, found, len(first.tensors), repeated.region.writes)
+    shown = _after(staging, found, count, repeated.region.writes)
     sources = [tensor for tensor in (*first.tensors, *repeated.outside.values()) if tensor._requires_grad]
     if sources and is_grad_enabled():
         tape.record_many("while_loop", tuple(sources), shown, _no_gradient)
@@ -341,13 +338,14 @@ def cond(pred: Any, true_fun: Python, false_fun: Python, *operands: Any) -> Any:
     if test.numel() != 1:
         raise refused(f"cond: the condition is {test.spec}", "one branch is taken for all", "use mt.where, or x.any()")
     if is_mapped() or isinstance(test._value, Batched):
-        one, other = (Values(function(*operands), "cond: a branch") for function in (true_fun, false_fun))
+        with on_top(mapped.Branches()):
+            one, other = (Values(function(*operands), "cond: a branch") for function in (true_fun, false_fun))
         one.require(other, "cond: one branch returns")
         test = test.reshape(()).to(bool_)
         return one.of([where(test, *pair) for pair in zip(one.tensors, other.tensors, strict=True)])
     staging = recording()
     if staging is None or not isinstance(test._value, Node):
-        return (true_fun if test else false_fun)(*operands)
+        return copied((true_fun if test else false_fun)(*operands))
     return _recorded_cond(staging, test.reshape(()).to(bool_), true_fun, false_fun, operands)
 
 

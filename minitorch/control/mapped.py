@@ -6,14 +6,44 @@ values. In a recording it is a loop of the interpreter below, over the values of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..autograd.tape import record_many
-from ..interpreters import is_grad_enabled
-from ..primitives import bitwise_and, permute, where
+from ..graph.regions import refused
+from ..interpreters import Layer, is_grad_enabled
+from ..ir import Primitive
+from ..primitives import bitwise_and, permute, random_bits, where
 from ..tensor import Batched, Tensor, next_serial
 from .bodies import Values, boundary
+
+
+class Branches(Layer):
+    """Both branches of a `cond` are computed for all examples, so neither may change what is outside of it."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, Tensor] = {}
+
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Have a primitive applied below, and note that its result is the branch's own, and a generator for both."""
+        output = self.below.bind(primitive, inputs, params)
+        for tensor in (output, *inputs) if primitive is random_bits else (output,):
+            self.made[id(tensor)] = tensor
+        return output
+
+    def assign(self, tensor: Tensor, value: Tensor) -> Any:
+        """Write to what a branch has made.
+
+        Raises:
+            TracingError: for a tensor from outside (``MT116``).
+        """
+        if id(tensor._root) not in self.made:
+            raise refused(
+                f"cond: a branch writes in place to {tensor.spec} from outside, for examples of vmap",
+                "both branches are computed for all examples, and each example has the results of one",
+                "return the new value from both branches, and write it after the cond",
+            )
+        return self.below.assign(tensor, value)
 
 
 def is_any(test: Tensor) -> bool:

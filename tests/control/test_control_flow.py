@@ -231,6 +231,15 @@ REFUSED = {
     "another structure": (lambda c, x: mt.scan(lambda c, x: ((c, c), x), c, x), "where"),
     "writes to a slice": (lambda c, x: mt.scan(lambda c, x: (x.add_(1), x), c, x), "in place to its argument"),
     "writes to the carry": (lambda c, x: mt.scan(lambda c, x: (c.add_(1), x), c, x), "in place to its argument"),
+    "writes to what is sliced": (
+        lambda c, x: mt.scan(lambda c, row: (c + row + x.add_(1)[0], c), c, x), "in place to its argument",
+    ),
+    "writes to what is carried": (
+        lambda c, x: mt.scan(lambda d, x: (d + c.add_(1), x), c, x), "in place to its argument",
+    ),
+    "writes to the first value": (
+        lambda c, x: mt.while_loop(lambda d: d < 9, lambda d: d + c.add_(1)[0], c[0]), "in place to its argument",
+    ),
     "different branches": (lambda c, x: mt.cond(x.sum() > 0, lambda: c, lambda: c.sum()), "cond: one branch returns"),
     "a condition of several": (lambda c, x: mt.while_loop(lambda c: c < 1, lambda c: c, c), "the condition is"),
 }  # fmt: skip
@@ -255,6 +264,63 @@ def test_what_a_body_cannot_do_is_refused_where_it_is_written(case: str) -> None
         with mt.set_grad_enabled(case in RECORDED), pytest.raises((MinitorchError, RuntimeError)) as caught:
             run(mt.zeros(3), mt.ones(2, 3))
         assert words in str(caught.value) and "test_control_flow.py" in str(caught.value), str(caught.value)
+
+
+RETURNING: dict[str, Callable[[mt.Tensor], mt.Tensor]] = {
+    "cond": lambda x: mt.cond(x.sum() > 0, lambda x: x, lambda x: x * 2, x),
+    "cond of a view": lambda x: mt.cond(True, lambda: x[:2], lambda: x[1:]),
+    "scan": lambda x: mt.scan(lambda c, _: (c, None), x, length=2)[0],
+    "scan of slices": lambda x: mt.scan(lambda c, row: (row, None), x[0], x)[0],
+    "scan of nothing": lambda x: mt.scan(lambda c, _: (c, None), x, length=0)[0],
+    "while_loop": lambda x: mt.while_loop(lambda c: c.sum() < 0, lambda c: c, x),
+    "fori_loop": lambda x: mt.fori_loop(0, 0, lambda i, c: c, x),
+}
+
+
+@pytest.mark.parametrize("mode", ["eager", "llvm", "lazy"])
+@pytest.mark.parametrize("name", RETURNING)
+def test_what_is_passed_through_is_returned_as_a_copy(name: str, mode: str) -> None:
+    x = mt.ones(3)
+
+    def program() -> mt.Tensor:
+        return RETURNING[name](x).add_(1)
+
+    found = program() if mode == "eager" else MODES[mode](program)()
+    assert x.tolist() == [1.0, 1.0, 1.0] and set(found.flatten().tolist()) == {2.0}
+
+
+@pytest.mark.parametrize("mode", ["eager", "llvm", "lazy"])
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_body_writes_what_is_carried_where_nothing_requires_a_gradient(is_inside: bool, mode: str) -> None:
+    outside = mt.zeros(3)
+
+    def program(x: mt.Tensor) -> Any:
+        seen = mt.zeros(3) if is_inside else outside
+        loops = mt.scan(lambda c, _: (c * 2 + 0 * seen.add_(c), None), x, length=3)[0]
+        return loops + mt.while_loop(lambda c: c.sum() < 50, lambda c: c * 2 + 0 * seen.add_(c), x), seen * 1
+
+    found, seen = (program if mode == "eager" else MODES[mode](program))(mt.ones(3))
+    assert seen.tolist() == [38.0] * 3 and found.tolist() == [40.0] * 3 and not found.requires_grad
+
+
+@pytest.mark.parametrize("mode", ["eager", "llvm"])
+def test_branches_of_examples_write_their_own_tensors_alone(mode: str) -> None:
+    """Both are computed for all examples; generators of random numbers go on."""
+    outside = mt.zeros(3)
+
+    def own(x: mt.Tensor) -> mt.Tensor:
+        y = x * 1
+        y[0] = 7
+        return y.view(-1).add_(mt.rand(3) * 0)
+
+    run = (lambda f: f) if mode == "eager" else mt.jit
+    x = mt.tensor([[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0]])
+    mapped = mt.vmap(lambda x: mt.cond(x.sum() > 0, own, lambda x: x, x), randomness="different")
+    assert run(mapped)(x).tolist() == [[7.0, 2.0, 3.0], [-1.0, -2.0, -3.0]]
+    writing = mt.vmap(lambda x: mt.cond(x.sum() > 0, lambda: x + outside.add_(1), lambda: x))
+    with pytest.raises(MinitorchError, match="MT116: cond: a branch writes in place"):
+        run(writing)(x)
+    assert outside.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_value_of_a_body_is_nowhere_else() -> None:
