@@ -185,7 +185,8 @@ def count(graph: Graph) -> Cost:
     """Return the cost of a graph."""
     found = costs(graph)
     read, written, arithmetic, special = map(sum, zip(*found.values(), strict=True)) if found else (0, 0, 0, 0)
-    return Cost(len(found), read, written, arithmetic, special, max(live_bytes(graph).values(), default=always(graph)))
+    nodes = sum(node in found for node in _counted(graph.nodes))
+    return Cost(nodes, read, written, arithmetic, special, max(live_bytes(graph).values(), default=always(graph)))
 
 
 def always(graph: Graph) -> int:

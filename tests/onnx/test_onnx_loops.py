@@ -189,6 +189,27 @@ def test_a_loop_over_any_number_of_slices() -> None:
     assert "Scan" in kinds(exported)
 
 
+COUNTED = """g (float[t,3] x) => (float[3] last, float[t,3] y) {
+    s = Shape(x)
+    zero = Constant <value_int = 0> ()
+    n = Gather(s, zero)
+    begin = Constant <value_floats = [0.0, 0.0, 0.0]> ()
+    last, y = Loop (n, "", begin) <body = b (int64 i, bool going, float[3] h) => (bool on, float[3] k, float[3] o) {
+        on = Identity(going)
+        u = Gather(x, i)
+        k = Add(h, u)
+        o = Tanh(k)
+    }>
+}"""
+
+
+def test_a_loop_that_turns_as_often_as_there_are_slices_is_one_of_any_length() -> None:
+    model = read(COUNTED)
+    assert control(model, real(5, 3)) == {"scan": 1}
+    exported = assert_dynamic(model, {"x": {0: "time"}}, [real(5, 3)], [real(1, 3)], [real(9, 3)])
+    assert kinds(exported)[-1] == "Scan"
+
+
 # Models of others -------------------------------------------------------------------------------------------
 
 DOUBLING = """g (float[2] x, int64 n, bool c) => (float[2] y) {
@@ -212,9 +233,14 @@ def test_a_loop_of_any_number_of_turns_is_a_while_loop(count: str, condition: st
         assert function(*given[:2], mt.tensor(False)).tolist() == [1.0, 1.0]
     if count:
         assert function(mt.ones(2), mt.tensor(5), mt.tensor(True)).tolist() == [32.0, 32.0]
+    assert mt.freeze(model, *given)(*given).tolist() == [2.0**turns] * 2
     with mt.lazy():
         late = model(*given)
     assert late.tolist() == [2.0**turns] * 2
+    with mt.Graph() as graph:
+        places = [mt.placeholder(x.shape, x.dtype) for x in given]
+        result = model(*places)
+    assert mt.Session(graph).run(result, dict(zip(places, given, strict=True))).tolist() == [2.0**turns] * 2
 
 
 COLLECTING = """g (float[2] x, int64 n) => (float[2] y, float[k,2] rows) {
@@ -277,3 +303,16 @@ def test_a_recurrence_of_sequences_of_several_lengths_is_a_loop(kind: str) -> No
     assert set(control(model, x, w, r, n)) == {"scan"}
     np.testing.assert_allclose(mt.jit(model)(x, w, r, n).numpy(), model(x, w, r, n).numpy(), rtol=1e-5, atol=1e-6)
     assert (model(x, w, r, n)[3:, :, 0] == 0).all()
+
+
+def test_a_scan_that_is_read_is_trained_in_one_graph() -> None:
+    model = read("""g (float[t,2,3] x, float[3,3] w, float[2,3] first) => (float[2,3] last) {
+        last = Scan <num_scan_inputs = 1, body = b (float[2,3] h, float[2,3] u) => (float[2,3] k) {
+            p = MatMul(h, w)
+            s = Add(p, u)
+            k = Tanh(s)
+        }> (first, x)
+    }""")
+    x, w, first = real(6, 2, 3), real(3, 3), real(2, 3)
+    gradient = mt.grad(lambda w: model(x, w, first).sum())
+    np.testing.assert_allclose(mt.jit(gradient)(w).numpy(), gradient(w).numpy(), rtol=1e-4, atol=1e-5)
