@@ -15,7 +15,7 @@ import numpy as np
 from .. import primitives as P
 from ..autograd import Context, Function
 from ..dtypes import DType
-from ..errors import ShapeError
+from ..errors import AutogradError, ShapeError
 from ..interpreters import broadcast_shapes
 from ..primitives.decomposition import results
 from ..tensor import Tensor
@@ -165,7 +165,12 @@ class _QR(Function):
         by_q, by_r = cotangents
         rows, columns = r.shape[-2:]
         if rows > columns:
-            raise NotImplementedError('qr: the factors of mode="complete" have a gradient for wide matrices alone')
+            raise AutogradError(
+                "MT405",
+                f'qr: no gradient for mode="complete" of matrices with more rows than columns, {rows}×{columns}',
+                why="the columns of Q beyond those of A are any that are orthonormal to them, no function of A",
+                fix='write mode="reduced", whose factors have a gradient',
+            )
         if rows < columns:  # the first columns are factorised, and the others turned alongside
             inside = q.mT @ by_q - by_r @ r.mT
             square = part(r, r.ndim - 1, 0, rows)
@@ -324,12 +329,13 @@ class _Determinant(Function):
     @staticmethod
     def backward(ctx: Context, *cotangents: Tensor) -> Tensor:
         a, found = ctx.saved_tensors
-        result: Tensor = (cotangents[0] * found)[..., None, None] * inv(a).mT
+        invertible = where(found.eq(0)[..., None, None], eye(a.shape[-1], dtype=a.dtype), a)
+        result: Tensor = (cotangents[0] * found)[..., None, None] * inv(invertible).mT
         return result
 
 
 def det(A: Tensor) -> Tensor:
-    """Return the determinant of a square matrix; its gradient takes the inverse.
+    """Return the determinant of a square matrix; its gradient takes the inverse, and is 0 where the determinant is.
 
     Example:
         >>> import minitorch as mt

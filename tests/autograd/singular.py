@@ -195,6 +195,8 @@ row("sort", lambda L, F, x: weighted(L, L.sort(x, stable=True)[0]), [1.0, 1, 2, 
 row("topk", lambda L, F, x: weighted(L, L.topk(x, 2)[0]), [1.0, 1, 0])
 row("nansum", lambda L, F, x: L.nansum(x), [math.nan, 1.0])
 row("nanmean", lambda L, F, x: L.nanmean(x), [math.nan, 1.0, 2])
+SINGULAR = [[[1.0, 2], [2, 4]], [[0.0, 0], [0, 0]], [[1.0, 1], [1, 1]], [[1.0, 0], [0, 2]]]
+row("det", lambda L, F, x: L.linalg.det(x), SINGULAR)
 row("max_pool1d", lambda L, F, x: F.max_pool1d(x, 2), [[[1.0, 1, 0, 0]]])
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch.errors import DTypeError, ShapeError
+from minitorch.errors import AutogradError, DTypeError, ShapeError
 from minitorch.interpreters import Staging, interpreting
 from minitorch.ir import Spec
 from minitorch.tensor import with_value
@@ -295,6 +295,15 @@ def test_the_product_of_a_matrixs_factors_is_the_matrix_in_every_mode(name, batc
         if name in ("cholesky", "eigh"):  # which read one triangle
             gradient = (gradient + gradient.mT) / 2
         np.testing.assert_allclose(gradient.numpy(), wanted, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, mt.jit], ids=["eager", "jit"])
+def test_the_further_columns_of_a_complete_q_have_no_gradient(wrap):
+    x = mt.randn(3, 3, requires_grad=True)
+    for shown in (x, x[:2]):
+        assert mt.autograd.grad(wrap(lambda x: mt.linalg.qr(x, "complete").R.sum())(shown), x)[0].isfinite().all()
+    with pytest.raises(AutogradError, match=r"MT405: qr: no gradient for mode=.complete. of .* 3×2"):
+        wrap(lambda x: mt.linalg.qr(x, "complete").R.sum())(x[:, :2]).backward()
 
 
 @pytest.mark.parametrize("call", [mt.linalg.inv, lambda x: mt.linalg.solve(x, x), mt.linalg.cholesky])
