@@ -23,8 +23,8 @@ def load_onnx(path: str | os.PathLike[str] | Any) -> OnnxModule:
 
     Operators of the domain ai.onnx of opset 7 and newer are read, those that have not changed until then from older
     files, too, functions that the model defines, and what ONNX Runtime's quantiser and optimiser write. Sizes that the
-    model computes, and conditions that choose between results of different shapes, have to be known when a graph is
-    made; in eager mode, all are.
+    model computes, conditions that choose between results of different shapes, and how often a Loop turns whose turns
+    have results, have to be known when a graph is made; in eager mode, all are.
 
     Args:
         path: of the file. Arrays in other files are read from its folder, and from nowhere else. An `onnx.ModelProto`

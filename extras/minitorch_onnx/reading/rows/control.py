@@ -104,7 +104,7 @@ def _recorded(
 
     def step(values: list[Tensor], number: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         flag, results = turn(number, values)
-        if not (flag.known and _is_always(flag)):
+        if not _is_always(flag):
             raise UndecidedError
         return results[:states], results[states:]
 

@@ -54,15 +54,6 @@ def _heads(x: Tensor, count: int | None) -> Tensor:
     return mt.permute(mt.reshape(x, (*x.shape[:2], count, -1)), 0, 2, 1, 3)
 
 
-def _repeated(x: Tensor, times: int) -> Tensor:
-    """Each head several times, side by side."""
-    if times == 1:
-        return x
-    batch, heads, *rest = x.shape
-    wide = mt.broadcast_to(mt.unsqueeze(x, 2), (batch, heads, times, *rest))
-    return mt.reshape(wide, (batch, heads * times, *rest))
-
-
 def Attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
     past_key: Tensor | None = None, past_value: Tensor | None = None, lengths: Tensor | None = None,
@@ -79,7 +70,7 @@ def Attention(
     present = (k, v)
     fits = k.shape[1] and q.shape[1] % k.shape[1] == 0
     require(fits, "{} heads of queries for {} of keys", q.shape[1], k.shape[1])
-    k, v = (_repeated(each, q.shape[1] // k.shape[1]) for each in present)
+    k, v = (mt.repeat_interleave(each, q.shape[1] // k.shape[1], 1) for each in present)
     scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     require(scale >= 0, "its scale is {}", scale)
 
