@@ -112,6 +112,7 @@ _LATER = {
     "placeholder": f"{__name__}.modes.ways_in.definition",
     "profile": "minitorch_profiler",
     "save": "minitorch_checkpoints.checkpoints",
+    "script": f"{__name__}.scripting",
 }
 __getattr__, __dir__ = _names_from(__name__, {**_LATER, **{name: f"{__name__}.{name}" for name in _BESIDE}})
 
@@ -124,6 +125,6 @@ __all__ = [
     "get_num_threads", "grad", "half", "hessian", "inf", "inference_mode", "inspect", "int", "int16", "int32", "int64",
     "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian", "jit", "lazy", "linalg", "load", "load_frozen",
     "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder", "primitives", "profile",
-    "profiler", "quantization", "save", "scan", "set_grad_enabled", "set_num_threads", "set_printoptions",
+    "profiler", "quantization", "save", "scan", "script", "set_grad_enabled", "set_num_threads", "set_printoptions",
     "sharding", "short", "uint32", "uint8", "utils", "value_and_grad", "vjp", "vmap", "while_loop", *FUNCTIONS,
 ]  # fmt: skip

@@ -281,6 +281,7 @@ from .modes.ways_in.jit import Jitted as Jitted
 from .modes.ways_in.jit import jit as jit
 from .modes.ways_in.lazy import lazy as lazy
 from .modes.ways_in.session import Session as Session
+from .scripting import script as script
 from .tensor import Tensor as Tensor
 
 __version__: str
@@ -1025,6 +1026,7 @@ __all__ = [
     "scatter",
     "scatter_add",
     "scatter_reduce",
+    "script",
     "searchsorted",
     "seed",
     "select",

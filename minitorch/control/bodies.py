@@ -149,6 +149,7 @@ class Body:
         region: its nodes: first its own, then those of its gradient.
         outside: the tensors from outside that require a gradient, by key (see `autograd.tape.key_of`).
         cotangents: the nodes that stand for the cotangents of its results, by position.
+        refusal: why it has no gradient, if it has none.
     """
 
     def __init__(
@@ -170,6 +171,7 @@ class Body:
         self.cotangents: dict[int, Node] = {}
         self._gradients: dict[int, Node] = {}
         self.first = next_serial()
+        self.refusal: AutogradError | None = None
         self.region = Region(staging, what)
         self.region.record(lambda: self._record(function, stand_ins, wanted))
         for write in self.region.writes:
@@ -238,15 +240,19 @@ class Body:
             return
         cotangents = {place: self.stand_in(outputs[place].spec) for place in roots}
         self.cotangents = {place: tensor._value for place, tensor in cotangents.items()}
-        found = tape.propagate(
-            [outputs[place] for place in roots],
-            list(cotangents.values()),
-            retain_graph=True,
-            create_graph=False,
-            wanted={*self.outside, *self.keys},
-            stop_at_wanted=True,
-            outside_hooks=False,
-        )
+        try:
+            found = tape.propagate(
+                [outputs[place] for place in roots],
+                list(cotangents.values()),
+                retain_graph=True,
+                create_graph=False,
+                wanted={*self.outside, *self.keys},
+                stop_at_wanted=True,
+                outside_hooks=False,
+            )
+        except AutogradError as error:  # for `backward`, which may not be called
+            self.refusal = error.again()
+            return
         self._gradients = {key: staging.node_of(gradient) for key, (_, gradient) in found.items()}
         self.outside = {key: tensor for key, tensor in self.outside.items() if key in found}
 
@@ -254,6 +260,11 @@ class Body:
         """Return the node of the gradient of an input or a tensor outside: zeros if no result depends on it."""
         zeros = Node(constant, (), {"value": 0.0, "shape": spec.shape, "dtype": spec.dtype}, spec)
         return self._gradients.get(key, zeros)
+
+    def refuse(self, *_: Any) -> Any:
+        """Raise the error for the gradient that there is none of."""
+        assert self.refusal is not None
+        raise self.refusal.again()
 
     def settle(self, kept: Container[int] = ()) -> None:
         """Put the nodes of the recording in place of the aliases of tensors, but for those of some `id`."""

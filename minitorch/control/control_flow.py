@@ -161,7 +161,7 @@ def _recorded_scan(
     writes = body.region.writes
     body.settle({id(write.tensor) for write in writes})
     body.hoist(write.before for write in writes)
-    back = Backward(body, count) if body.cotangents else None
+    back = Backward(body, count) if body.cotangents and body.refusal is None else None
     carries = [*body.inputs[:count], *(write.before for write in writes)]
     inputs = [*carries, *body.inputs[count:]]
     outputs = [*body.outputs[:count], *(write.after for write in writes), *body.outputs[count:]]
@@ -180,6 +180,9 @@ def _recorded_scan(
         back.keep(staging, [staging.node_of(each) for each in rows.tensors], found[made:])
         again = None if writes else (scan, f, first, rows, length, reverse)
         back.connect(shown, given, length, reverse, again)
+    elif body.refusal is not None:
+        sources = (*(each for each in given if each._requires_grad), *body.outside.values())
+        tape.record_many("scan", sources, shown, body.refuse)
     return first.of(shown[:count]), results[0].of(shown[count:])
 
 
@@ -344,7 +347,7 @@ def cond(pred: Any, true_fun: Python, false_fun: Python, *operands: Any) -> Any:
         test = test.reshape(()).to(bool_)
         return one.of([where(test, *pair) for pair in zip(one.tensors, other.tensors, strict=True)])
     staging = recording()
-    if staging is None or not isinstance(test._value, Node):
+    if staging is None or not isinstance(pred, Tensor):
         return copied((true_fun if test else false_fun)(*operands))
     return _recorded_cond(staging, test.reshape(()).to(bool_), true_fun, false_fun, operands)
 
@@ -376,7 +379,11 @@ def _recorded_cond(
     for branch in branches:
         branch.region.end()
     shown = _after(staging, found, len(values[0].tensors), [write for write, _ in written.values()])
-    if any(branch.cotangents for branch in branches):
+    refusing = [branch for branch in branches if branch.refusal is not None]
+    if refusing:
+        sources = tuple([tensor for branch in branches for tensor in branch.outside.values()])
+        tape.record_many("cond", sources, shown, refusing[0].refuse)
+    elif any(branch.cotangents for branch in branches):
         again = None if written else (test, true_fun, false_fun, operands)
         _connect_branches(staging, test, branches, shown, again)
     return values[0].of(shown)

@@ -71,7 +71,7 @@ def _bool(tensor: Tensor) -> bool:
             f"whether a tensor of shape {list(tensor.shape)} is true is ambiguous: use x.any() or x.all() to "
             "ask about its elements, x.numel() to ask whether it has any"
         )
-    fix = "mt.where(condition, a, b), which computes both sides; or branch outside, before the call or on its result"
+    fix = "mt.where(condition, a, b), which computes both sides; or @mt.script on this function, which keeps branches"
     return bool(_one_number(tensor, "a branch (if, while, assert, and, or, not, in)", "MT101", fix))
 
 

@@ -89,7 +89,7 @@ class Region:
                 staging.calls[spans[0] :],
             )
             staging.renewed, staging.grads = renewed, grads
-            staging.aliases.difference_update(self.outer)
+            staging.aliases = {alias: node for alias, node in staging.aliases.items() if alias not in self.outer}
             for tensor in roots:
                 self._restored(tensor, tensor._value)
                 tensor._value = self.outer[self._aliases[id(tensor)]]

@@ -120,7 +120,7 @@ class Staging:
         self.callbacks: list[Callback] = []
         self.calls: list[Span] = []  # of modules, each after those inside of it
         self.rules: list[Span] = []  # of gradients
-        self.aliases: set[Node] = set()  # of tensors from outside of these
+        self.aliases: dict[Node, Node] = {}  # of tensors from outside of these: the nodes that they stand for
         self.regions = 0  # how many bodies of loops and branches are being recorded, one inside of the other
         self.states: dict[Any, Any] = {}  # of objects, as the program has them; they go with it (see `require_settled`)
 

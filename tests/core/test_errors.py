@@ -6,6 +6,7 @@ import ast
 import contextlib
 import inspect
 import json
+import linecache
 import re
 import subprocess
 import sys
@@ -50,6 +51,7 @@ BUILTINS = {
 
 def run(snippet: str) -> None:
     """Run a snippet as the file ``train.py``, the name that its messages show, in an empty folder: some write files."""
+    linecache.cache["train.py"] = (len(snippet), None, snippet.splitlines(True), "train.py")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         exec(compile(snippet, "train.py", "exec"), {"__name__": "__main__"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import linecache
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ def run(name: str) -> int:
     space: dict[str, Any] = {}
     examples = [example for block in blocks for example in doctest.DocTestParser().get_examples(block)]
     for example in examples:
+        linecache.cache[name] = (len(example.source), None, example.source.splitlines(True), name)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(example.source, name, "single"), space)
         assert printed.getvalue() == example.want, example.source
