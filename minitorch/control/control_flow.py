@@ -347,7 +347,7 @@ def cond(pred: Any, true_fun: Python, false_fun: Python, *operands: Any) -> Any:
         test = test.reshape(()).to(bool_)
         return one.of([where(test, *pair) for pair in zip(one.tensors, other.tensors, strict=True)])
     staging = recording()
-    if staging is None or not isinstance(pred, Tensor):
+    if staging is None:
         return copied((true_fun if test else false_fun)(*operands))
     return _recorded_cond(staging, test.reshape(()).to(bool_), true_fun, false_fun, operands)
 

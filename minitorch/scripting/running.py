@@ -136,7 +136,7 @@ def plain(test: Any, rule: str) -> Any:
 
 def augmented(name: str, value: Any, operand: Any) -> Any:
     """``value += operand``, by the name of the operator; what stands for a number is not changed in place."""
-    return OPERATORS[name][is_traced(value) and is_number(value)](value, operand)
+    return OPERATORS[name][isinstance(value, Tensor) and is_number(value)](value, operand)
 
 
 # What is iterated over ------------------------------------------------------------------------------------
