@@ -24,10 +24,13 @@ LEFT_OUT: dict[str, frozenset[str]] = {
     ),
     "it takes what is not a tensor, a number or a shape": frozenset(["from_dlpack", "from_numpy"]),
     "gradients have statements of their own": frozenset(
-        ["backward", "register_hook", "retain_grad", "requires_grad_", "checkpoint"]
+        ["backward", "register_hook", "retain_grad", "requires_grad_", "checkpoint", "detach_"]
     ),
     "it amplifies the rounding of what it is given": frozenset(
         ["cholesky", "det", "inverse", "logdet", "matrix_power", "pinverse", "qr", "slogdet", "svd"]
+    ),
+    "no recording gives an argument another shape": frozenset(
+        ["squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"]
     ),
     "there is one device": frozenset(["cuda", "cpu"]),
     "it needs CUDA in PyTorch, or is a conversion to Python": frozenset(["numpy", "tolist"]),

@@ -310,6 +310,8 @@ class TensorMethods(Drawable):
         """Return the determinant of a square matrix."""
     def detach(self) -> Tensor:
         """Return a tensor that shares the value and has no history; writes to one are seen in the other."""
+    def detach_(self) -> Tensor:
+        """Take the tensor itself off the tape, so that it is a leaf without a gradient, and return it."""
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
         """Return a copy of the diagonal of a matrix, or the matrix with a vector on its diagonal. `diagonal` is a view."""
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
@@ -831,6 +833,8 @@ class TensorMethods(Drawable):
         """Return x * x, for each element. The type stays."""
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """Remove the dimensions of length 1, or those of them that are named."""
+    def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
+        """Remove the dimensions of length 1, or those of them that are named."""
     def std(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -860,9 +864,15 @@ class TensorMethods(Drawable):
         """Return U, S and V with ``input = U @ diag(S) @ V.mT``; `linalg.svd` returns V transposed."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """Exchange two dimensions: `transpose` under NumPy's name."""
+    def swapaxes_(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """Exchange two dimensions: `transpose` under NumPy's name."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Exchange two dimensions."""
+    def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Exchange two dimensions."""
     def t(self) -> Tensor:
+        """Return the transpose of a matrix; a tensor of fewer dimensions stays as it is."""
+    def t_(self) -> Tensor:
         """Return the transpose of a matrix; a tensor of fewer dimensions stays as it is."""
     def take(self, index: Tensor) -> Tensor:
         """Return the elements at positions in the row of all elements, shaped as the index; negative ones from the end."""
@@ -900,6 +910,8 @@ class TensorMethods(Drawable):
     def trace(self) -> Tensor:
         """Return the sum of a matrix's diagonal; of integers, in int64."""
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Exchange two dimensions."""
+    def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Exchange two dimensions."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """Return the matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
@@ -940,6 +952,8 @@ class TensorMethods(Drawable):
     ) -> Any:
         """Return the different elements (or slices along a dimension), in order; their number depends on data."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
+        """Insert a new dimension of length 1."""
+    def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """Insert a new dimension of length 1."""
     def var(
         self,

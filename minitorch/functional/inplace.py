@@ -11,6 +11,8 @@ one name each in `FROM_FUNCTIONS`.
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from typing import Any
@@ -22,7 +24,7 @@ from ..errors import AutogradError, DTypeError, ShapeError, TracingError
 from ..interpreters import Staging, current, current_staging, is_grad_enabled, set_grad_enabled
 from ..ir import Node, Shape, user_source
 from ..primitives.movement import folded, inverse_permutation, on_diagonal, windows_overlap
-from ..tensor import Batched, TapeEntry, Tensor, ghost, note_write, renew
+from ..tensor import Batched, TapeEntry, Tensor, View, ghost, note_write, renew, with_value
 from .operands import fitting, operand
 from .pointwise.bits import read_as
 
@@ -262,6 +264,107 @@ def in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
     return method
 
 
+# `name_` for each of these: the tensor itself has the function's view of its memory from now on.
+SHAPES = ("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze")
+
+
+def reshaping(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the method that gives a tensor another shape, in place."""
+
+    def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        _require_alone(tensor, f"{name}_")
+        before = with_value(tensor._value)
+        before._requires_grad, before._entry = tensor._requires_grad, tensor._entry
+        before._view, before._version = tensor._view, tensor._version
+        previous = set_grad_enabled(tensor._entry is not None)
+        try:
+            after = function(before, *args, **kwargs)
+        finally:
+            set_grad_enabled(previous)
+        if after is not before:
+            tensor._value, tensor._view = after._value, None if tensor._view is None else after._view
+            note_write(tensor)
+            if tensor._entry is not None:
+                tensor._entry = after._entry
+        return tensor
+
+    update_wrapper(method, function, (), ())
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = f"Give the tensor itself the shape of `{name}`, without a copy, and return it."
+    return method
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Take the tensor itself off the tape, so that it is a leaf without a gradient, and return it.
+
+    Raises:
+        AutogradError: ``MT405`` for a view, whose history is that of another tensor.
+
+    Example:
+        >>> import minitorch as mt
+        >>> y = mt.ones(2, requires_grad=True) * 3
+        >>> y.detach_().requires_grad
+        False
+    """
+    if self._view is not None:
+        raise AutogradError(
+            "MT405",
+            f"detach_ of {self.spec}, a view",
+            why="its history is that of the tensor that it is a view of, and both are one memory",
+            fix="x.detach() is another tensor without a history",
+        )
+    if self._entry is None:
+        self._requires_grad = False
+    else:
+        _require_alone(self, "detach_")
+        renew(self, None, self._version)
+        note_write(self)
+    return self
+
+
+def _require_alone(tensor: Tensor, what: str) -> None:
+    """Refuse a tensor whose shape or history others rely on.
+
+    Raises:
+        AutogradError: ``MT401`` for a leaf that requires a gradient.
+        TracingError: ``MT109`` for a tensor from outside of a recording, and one that is the base of a view.
+    """
+    staging = current_staging()
+    if tensor._entry is None and tensor._requires_grad and is_grad_enabled():
+        raise _refused(
+            f"{what} changes {tensor.spec}, a leaf that requires a gradient",
+            why="a leaf is what the gradient is taken by: nothing comes before it that could have changed it",
+            fix=f"make a new tensor (x = x.{what[:-1]}()), or write under mt.no_grad()",
+        )
+    reason = ""
+    if staging is not None and (
+        not isinstance(tensor._value, (Node, Batched))
+        or id(tensor) in staging.arguments
+        or tensor._value in staging.aliases
+    ):
+        reason = "it comes from outside of the recording, which gives others new values, and no new shapes"
+    elif _is_base(tensor, staging):
+        reason = "another tensor is a view of it, made of it as it was"
+    if reason:
+        raise TracingError(
+            "MT109",
+            f"{what} of {tensor.spec} in place",
+            where=str(user_source()),
+            why=reason,
+            fix=f"make another tensor: x = x.{what[:-1]}()",
+        )
+
+
+def _is_base(tensor: Tensor, staging: Staging | None) -> bool:
+    """Return whether there is a view of a tensor; eagerly each is an array that refers to the tensor's."""
+    if staging is not None:
+        made = [each() for each in staging.made]
+        return any(each is not None and each._view is not None and each._view.base is tensor for each in made)
+    if tensor._view is None and sys.getrefcount(tensor._value) <= 2:
+        return False
+    return any(isinstance(each, View) and each.base is tensor for each in gc.get_referrers(tensor))
+
+
 def copy_(self: Tensor, src: Any) -> Tensor:
     """Write the elements of another tensor (or a number) into this one, converted to its type.
 
@@ -305,10 +408,13 @@ def zero_(self: Tensor) -> Tensor:
 
 def in_place_methods(functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Tensor]]:
     """Return all in-place methods and operators, for the existing public functions."""
-    methods: dict[str, Callable[..., Tensor]] = {"copy_": copy_, "fill_": fill_, "zero_": zero_}
+    methods: dict[str, Callable[..., Tensor]] = {"copy_": copy_, "detach_": detach_, "fill_": fill_, "zero_": zero_}
     for name in FROM_FUNCTIONS:
         if name in functions:
             methods[f"{name}_"] = in_place(name, functions[name])
+    for name in SHAPES:
+        if name in functions:
+            methods[f"{name}_"] = reshaping(name, functions[name])
     for operator, name in OPERATORS_FROM.items():
         if name in methods:
             methods[operator] = methods[name]

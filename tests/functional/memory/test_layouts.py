@@ -12,6 +12,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.errors import MinitorchError, TracingError
+from minitorch.functional.inplace import SHAPES
 from minitorch.interpreters import visible_strides
 from minitorch.tree import flatten
 from tests.support.cases import CASES, EAGER_BY_NATURE, METHODS, real
@@ -256,7 +257,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "uniform_": (),
     "zero_": (),
 }
-IN_PLACE = sorted({name for name in dir(mt.Tensor) if name.endswith("_") and name[0] != "_"} - {"requires_grad_"})
+NO_WRITES = {"requires_grad_", "detach_", *(f"{name}_" for name in SHAPES)}
+IN_PLACE = sorted({name for name in dir(mt.Tensor) if name.endswith("_") and name[0] != "_"} - NO_WRITES)
 
 
 def laid(array: np.ndarray, strides: str) -> Made:
