@@ -41,14 +41,14 @@ def reshaped(name, start):
 
 def wanted(name, array):
     x = (array[0] if name == "t_" else array) * 2
-    move = {"squeeze_": np.squeeze, "unsqueeze_": np.expand_dims, "t_": np.transpose}.get(name, np.swapaxes)
+    move: Any = {"squeeze_": np.squeeze, "unsqueeze_": np.expand_dims, "t_": np.transpose}.get(name, np.swapaxes)
     x = move(x, *SHAPES[name]).copy()
     x[..., :1] += 1
     x *= 3
     return x, x[..., :1]
 
 
-RUNS = {
+RUNS: dict[str, Any] = {
     "eager": lambda f: f,
     "jit": mt.jit,
     "interpret": mt.jit(backend="interpret"),
@@ -121,7 +121,7 @@ def test_what_others_rely_on_keeps_its_shape_and_its_history():
         y = x * 1
         return mt.scan(lambda c, _: (c + y.unsqueeze_(0).sum(), None), mt.tensor(0.0), length=2)[0]
 
-    for code, words, call in [
+    cases: list[tuple[str, str, Any]] = [
         ("MT401", "unsqueeze_ changes", lambda: leaf.unsqueeze_(0)),
         ("MT405", "detach_ of f32", lambda: (leaf * 1)[:1].detach_()),
         ("MT109", "t_ of f32", with_a_view),
@@ -129,7 +129,8 @@ def test_what_others_rely_on_keeps_its_shape_and_its_history():
         ("MT109", "comes from outside", lambda: mt.jit(lambda x: x.squeeze_())(captured)),
         ("MT109", "comes from outside", mt.jit(lambda: captured.squeeze_())),
         ("MT109", "comes from outside", lambda: mt.jit(of_a_loop)(captured)),
-    ]:
+    ]
+    for code, words, call in cases:
         with pytest.raises((AutogradError, TracingError), match=words) as refused:
             call()
         assert refused.value.code == code
