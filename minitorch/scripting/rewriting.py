@@ -15,6 +15,7 @@ Every new node has the line of the statement that it replaces.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -112,6 +113,9 @@ class Jumps:
         last = block[-1] if block else None
         if isinstance(last, ast.If):
             return self.always(last.body) and self.always(last.orelse)
+        if isinstance(last, LOOPS) and not breaks(last.body):
+            is_endless = isinstance(last, ast.While) and isinstance(last.test, ast.Constant) and last.test.value
+            return bool(is_endless) or self.always(last.orelse)
         return isinstance(last, (ast.Break, ast.Continue)) or (isinstance(last, ast.Return) and self.has_returns)
 
     def block(self, statements: Sequence[ast.stmt]) -> Block:
@@ -164,6 +168,15 @@ class Jumps:
         if not after:
             return [loop, *landed]
         return [loop, *guarded(f"{JUMP} < {BREAK}", [*code(f"{JUMP} = 0", loop), *after], loop, landed)]
+
+
+def breaks(nodes: Iterable[Any]) -> bool:
+    """Return whether the body of a loop has a ``break`` of that loop."""
+    for node in nodes:
+        inner = node.orelse if isinstance(node, LOOPS) else ast.iter_child_nodes(node)
+        if isinstance(node, ast.Break) or (not isinstance(node, SCOPES) and breaks(inner)):
+            return True
+    return False
 
 
 def guarded(test: str, body: Block, at: ast.AST, otherwise: Sequence[ast.stmt] = ()) -> Block:
@@ -274,7 +287,7 @@ class Statements:
         for each in named:
             each.__class__ = ast.Pass  # type: ignore[assignment]  # said again at the top
         jumps = Jumps(body)
-        if jumps.has_returns:
+        if jumps.has_returns and not jumps.always(body):
             body = [*body, *code("return None", body[-1])]
         body = jumps.block(body)
         names = Names(body)
@@ -312,10 +325,13 @@ class Statements:
         if isinstance(statement, LOOPS):
             return self.loop(statement, after)
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-            name = ast.Constant(type(statement.op).__name__)
-            load = ast.Name(statement.target.id, ast.Load())
-            value = call("augmented", statement, name, load, statement.value)
-            return [ast.copy_location(ast.Assign([statement.target], value), statement)]
+            value = ast.Name(statement.target.id, ast.Load())
+            anew = ast.Assign([statement.target], ast.BinOp(value, statement.op, statement.value))
+            test = call("is_number_tensor", statement, value)
+            return [ast.copy_location(ast.If(test, [anew], [copy.deepcopy(statement)]), statement)]
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):  # `nonlocal` takes no type
+            plain = ast.Assign([statement.target], statement.value) if statement.value else ast.Pass()
+            return [ast.copy_location(plain, statement)]
         after = after | Names([statement]).read  # a handler may run after any part of a block
         for owner, field in blocks(statement):
             setattr(owner, field, self.block(getattr(owner, field), after, kept))
@@ -438,13 +454,15 @@ class Expressions(ast.NodeTransformer):
         return call("chosen", node, node.test, later(node.body), later(node.orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """``a < b < c`` is ``script__.compared(a, "Lt", lambda: b, "Lt", lambda: c)``."""
+        """``a < b < c`` is ``script__.compared(a, lambda: b, lambda x, y: x < y, ...)``."""
         self.generic_visit(node)
         if len(node.ops) == 1 or moves_badly(node.comparators):
             return node
         steps: list[ast.expr] = []
         for operator, operand in zip(node.ops, node.comparators, strict=True):
-            steps += [ast.Constant(type(operator).__name__), later(operand)]
+            compares = expression("lambda x, y: x < y", node)
+            compares.body.ops = [operator]
+            steps += [later(operand), compares]
         return call("compared", node, node.left, *steps)
 
 

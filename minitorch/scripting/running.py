@@ -7,7 +7,6 @@ traced one makes a branch or a loop of the recording, which computes the variabl
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,39 +16,13 @@ from ..functional.creation.creation import arange
 from ..functional.creation.data import as_tensor
 from ..interpreters import current_staging
 from ..tensor import Tensor
+from ..tree import flatten
 from .rewriting import RETURN
-from .variables import Names, Variables, as_number, is_number, is_traced, refused
+from .variables import Names, Variables, as_number, is_number_tensor, is_traced, refused
+
+__all__ = ["is_number_tensor"]  # which rewritten functions call, too
 
 Thunk = Callable[[], Any]
-
-OPERATORS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {  # by syntax: in place, and not
-    "Add": (operator.iadd, operator.add),
-    "Sub": (operator.isub, operator.sub),
-    "Mult": (operator.imul, operator.mul),
-    "MatMult": (operator.imatmul, operator.matmul),
-    "Div": (operator.itruediv, operator.truediv),
-    "FloorDiv": (operator.ifloordiv, operator.floordiv),
-    "Mod": (operator.imod, operator.mod),
-    "Pow": (operator.ipow, operator.pow),
-    "LShift": (operator.ilshift, operator.lshift),
-    "RShift": (operator.irshift, operator.rshift),
-    "BitOr": (operator.ior, operator.or_),
-    "BitXor": (operator.ixor, operator.xor),
-    "BitAnd": (operator.iand, operator.and_),
-}
-COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "Eq": operator.eq,
-    "NotEq": operator.ne,
-    "Lt": operator.lt,
-    "LtE": operator.le,
-    "Gt": operator.gt,
-    "GtE": operator.ge,
-    "Is": operator.is_,
-    "IsNot": operator.is_not,
-    "In": lambda element, container: element in container,
-    "NotIn": lambda element, container: element not in container,
-}
-
 
 # Statements -----------------------------------------------------------------------------------------------
 
@@ -95,22 +68,23 @@ def each(source: Any, body: Callable[[Any], None], going: Thunk | None, names: N
     if isinstance(source, Counter):
         source.repeat(variables, body, going)
         return
-    if is_recorded(source) and source.ndim:
-        source = Rows(iter, (source,))
+    if is_recorded(source):
+        source = Rows(source)
     if not isinstance(source, Rows):
         for item in source:
             step(item)
             if going is not None and not is_traced(more := going()) and not more:
                 return
         return
-    length, xs = source.length, source.xs
-    if length and variables.missing():
-        step(source.item(_sliced(xs, 0)))
-        length, xs = length - 1, _sliced(xs, slice(1, None))
-    if length:
+    first_row = 0
+    if source.length and variables.missing():
+        step(source.slice(source.xs, 0))
+        first_row = 1
+    if source.length > first_row:
+        xs = source.slice(source.xs, slice(first_row, None))
         variables.loop(
             lambda enter, leave, first: scan(
-                lambda state, item: (enter(state) or step(source.item(item)) or leave(), None), first, xs
+                lambda state, item: (enter(state) or step(item) or leave(), None), first, xs
             )[0]
         )
 
@@ -134,17 +108,12 @@ def plain(test: Any, rule: str) -> Any:
     return test
 
 
-def augmented(name: str, value: Any, operand: Any) -> Any:
-    """``value += operand``, by the name of the operator; what stands for a number is not changed in place."""
-    return OPERATORS[name][isinstance(value, Tensor) and is_number(value)](value, operand)
-
-
 # What is iterated over ------------------------------------------------------------------------------------
 
 
 def is_recorded(value: Any) -> bool:
-    """Return whether a value is a tensor of a recording, which `scan` would keep a loop over."""
-    return current_staging() is not None and is_traced(value)
+    """Return whether a value is a tensor of a recording, which `scan` keeps a loop over."""
+    return current_staging() is not None and is_traced(value) and value.ndim > 0
 
 
 class Counter:
@@ -180,43 +149,39 @@ class Counter:
 
 
 class Rows:
-    """Slices of traced tensors: of one, or what ``zip`` and ``enumerate`` make of some."""
+    """Slices of traced tensors, of which ``zip`` and ``enumerate`` make tuples.
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.function, self.args = function, args
-        xs = tuple([each.xs if isinstance(each, Rows) else each for each in args])
-        lengths = [each.length if isinstance(each, Rows) else each.shape[0] for each in args if not is_number(each)]
-        self.length: int = min(lengths)
-        self.xs: Any = xs if function is zip else xs[0]
-        if function is enumerate:
-            start = args[1] if len(args) > 1 else 0
-            self.xs = (arange(start, start + self.length), xs[0])
-        self.xs = _sliced(self.xs, slice(self.length))
+    Args:
+        xs: a tensor, or nested tuples of some.
+        plain: what Python iterates over.
+    """
+
+    def __init__(self, xs: Any, plain: Any = None) -> None:
+        self.plain = plain
+        self.length: int = min(tensor.shape[0] for tensor in flatten(xs)[0])
+        self.xs = self.slice(xs, slice(self.length))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.function(*self.args))
+        return iter(self.plain)
 
-    def item(self, slices: Any) -> Any:
-        """Return what the loop's variables are assigned, given slices."""
-        if self.function is enumerate:
-            return as_number(slices[0]), slices[1]
-        return slices
-
-
-def _sliced(xs: Any, index: Any) -> Any:
-    return tuple([_sliced(each, index) for each in xs]) if isinstance(xs, tuple) else xs[index]
+    def slice(self, xs: Any, index: Any) -> Any:
+        """Return one row of all tensors, or some."""
+        return tuple([self.slice(each, index) for each in xs]) if isinstance(xs, tuple) else xs[index]
 
 
 def rows(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Return ``function(*args)`` for a ``for`` to iterate over; of traced values what `each` keeps as a loop."""
     if function is range and any(map(is_traced, args)):
         return Counter(*args)
-    are_slices = [isinstance(each, Rows) or (is_recorded(each) and bool(each.ndim)) for each in args]
-    if args and not kwargs and (function is zip and all(are_slices)):
-        return Rows(function, args)
-    if args and not kwargs and function is enumerate and are_slices[0] and type(args[-1]) in (int, Tensor, Rows):
-        return Rows(function, args)
-    return function(*args, **kwargs)
+    found = function(*args, **kwargs)
+    xs = tuple(
+        [each.xs if isinstance(each, Rows) else each for each in args if is_recorded(each) or type(each) is Rows]
+    )
+    if kwargs or not xs or len(xs) < len(args):
+        return found
+    if function is enumerate:
+        return Rows((arange(Rows(xs[0]).length), xs[0]), found)
+    return Rows(xs, found) if function is zip else found
 
 
 # Expressions ----------------------------------------------------------------------------------------------
@@ -253,8 +218,8 @@ def opposite(value: Any) -> Any:
     return as_number(value.reshape(()) == 0) if is_one(value) else not value
 
 
-def compared(left: Any, name: str, right: Thunk, *rest: Any) -> Any:
-    """``left < right() < ...``, by the names of the operators; each operand is computed once."""
+def compared(left: Any, right: Thunk, compare: Callable[[Any, Any], Any], *rest: Any) -> Any:
+    """``left < right() < ...``; each operand is computed once."""
     middle = right()
-    found = COMPARISONS[name](left, middle)
+    found = compare(left, middle)
     return both(found, lambda: compared(middle, *rest)) if rest else found

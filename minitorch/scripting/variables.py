@@ -95,6 +95,11 @@ def is_number(value: Any) -> bool:
     return found
 
 
+def is_number_tensor(value: Any) -> bool:
+    """Return whether ``+=`` makes something new of a tensor, as it does of a number."""
+    return isinstance(value, Tensor) and is_number(value)
+
+
 # Kinds of values ------------------------------------------------------------------------------------------
 
 UNKNOWN = object()

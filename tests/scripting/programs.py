@@ -194,6 +194,25 @@ def while_true(x):
 
 
 @program(NUMBERS, has_gradient=False)
+def while_true_without_break(x):
+    n = 0
+    while True:
+        x = x + 1
+        n += 1
+        if x > 4:
+            return x, n
+
+
+@program(NUMBERS)
+def annotated(x):
+    if x > 0:
+        y: mt.Tensor = x * 2
+    else:
+        y = -x
+    return y
+
+
+@program(NUMBERS, has_gradient=False)
 def while_continue(x):
     seen = 0
     while x < 12:
@@ -380,6 +399,18 @@ def enumerated_rows(xs):
     total = mt.zeros(2)
     for i, x in enumerate(xs):
         total += x * i
+    return total
+
+
+@program(ROWS)
+def python_iterators(xs):
+    total = mt.zeros(2)
+    for k, x in enumerate(xs, start=2):
+        total = total + x * k
+    for x, k in zip(xs, [1, 2]):  # noqa: B905
+        total = total - x if x.sum() > k else total
+    for x in reversed(xs):
+        total = total * 0.5 + x
     return total
 
 
