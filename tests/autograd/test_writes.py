@@ -99,6 +99,7 @@ def random_program(seed):
     return program
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_writes_through_views_have_the_right_gradient(seed):
     program = random_program(seed)
