@@ -9,7 +9,7 @@ RUN := .venv/bin/python
 PYTEST := $(RUN) -m pytest -q --progress --numprocesses auto --dist loadfile --no-loadscope-reorder
 UV := $(firstword $(wildcard .venv/bin/uv) uv)
 
-.PHONY: help setup lab test test-fast check stubs bench fuzz class notebooks lock clean
+.PHONY: help setup lab test test-fast sweep check stubs bench fuzz class notebooks lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -29,6 +29,9 @@ test: setup ## Run all tests, every notebook included
 
 test-fast: setup ## Run a tenth of the tests, some of every file
 	@$(PYTEST) --fast $(ARGS)
+
+sweep: setup ## Run tests with all their cases, where make test takes some (ARGS=tests/modes)
+	@$(PYTEST) --sweep $(ARGS)
 
 check: setup ## Lint, format check and types, of Python and JavaScript
 	@failed=0; \

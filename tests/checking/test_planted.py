@@ -334,6 +334,7 @@ if not host().fma:  # then nothing can be contracted
     del PLANTS["contraction"]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_planted_mistake_is_found_and_the_right_part_blamed(name: str, monkeypatch: Patch) -> None:
     mt.manual_seed(0)

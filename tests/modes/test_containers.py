@@ -201,6 +201,7 @@ def calls(run: Any, seed: int, times: int) -> list[Any]:
     return found
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("seed", range(120))
 def test_random_programs_over_containers(seed: int) -> None:
     make = Maker(1000 + seed)

@@ -156,7 +156,7 @@ def test_programs_train_as_with_pytorch(name: str, mode: str) -> None:
     assert not [key for key, array in found[1].items() if not near(array, eager[key], END)]
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "compiled"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_second_run_in_the_same_process_gives_the_same_bits(name: str, mode: str) -> None:

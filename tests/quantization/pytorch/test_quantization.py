@@ -27,6 +27,7 @@ def observer_of(label):
     return observer, batches(data)[-1]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("label", OBSERVERS)
 def test_scales_zero_points_and_integers_are_pytorchs(label):
     observer, last = observer_of(label)
