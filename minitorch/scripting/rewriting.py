@@ -325,8 +325,9 @@ class Statements:
         if isinstance(statement, LOOPS):
             return self.loop(statement, after)
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-            value = ast.Name(statement.target.id, ast.Load())
-            anew = ast.Assign([statement.target], ast.BinOp(value, statement.op, statement.value))
+            value, computes = ast.Name(statement.target.id, ast.Load()), expression("lambda x, y: x + y", statement)
+            computes.body.op = statement.op
+            anew = ast.Assign([statement.target], call("anew", statement, computes, value, statement.value))
             test = call("is_number_tensor", statement, value)
             return [ast.copy_location(ast.If(test, [anew], [copy.deepcopy(statement)]), statement)]
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):  # `nonlocal` takes no type

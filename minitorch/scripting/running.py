@@ -18,9 +18,7 @@ from ..interpreters import current_staging
 from ..tensor import Tensor
 from ..tree import flatten
 from .rewriting import RETURN
-from .variables import Names, Variables, as_number, is_number_tensor, is_traced, refused
-
-__all__ = ["is_number_tensor"]  # which rewritten functions call, too
+from .variables import Names, Variables, as_number, is_number, is_traced, refused
 
 Thunk = Callable[[], Any]
 
@@ -77,7 +75,7 @@ def each(source: Any, body: Callable[[Any], None], going: Thunk | None, names: N
                 return
         return
     first_row = 0
-    if source.length and variables.missing():
+    if source.length and variables.missing(or_none=True):
         step(source.slice(source.xs, 0))
         first_row = 1
     if source.length > first_row:
@@ -106,6 +104,17 @@ def plain(test: Any, rule: str) -> Any:
         problem = f"a traced condition of a statement that stays as it is: {rule}"
         raise refused(problem, "Python needs the answer now", "take the statement out of there")
     return test
+
+
+def is_number_tensor(value: Any) -> bool:
+    """Return whether ``+=`` makes something new of a tensor, as it does of a number."""
+    return isinstance(value, Tensor) and is_number(value)
+
+
+def anew(compute: Callable[[Any, Any], Any], value: Tensor, operand: Any) -> Any:
+    """``value += operand`` of what stands for a number."""
+    found = compute(value, operand)
+    return as_number(found) if is_number(operand) else found
 
 
 # What is iterated over ------------------------------------------------------------------------------------

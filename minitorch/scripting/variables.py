@@ -95,11 +95,6 @@ def is_number(value: Any) -> bool:
     return found
 
 
-def is_number_tensor(value: Any) -> bool:
-    """Return whether ``+=`` makes something new of a tensor, as it does of a number."""
-    return isinstance(value, Tensor) and is_number(value)
-
-
 # Kinds of values ------------------------------------------------------------------------------------------
 
 UNKNOWN = object()
@@ -243,10 +238,10 @@ class Variables:
             if name not in values:
                 del cell.cell_contents
 
-    def missing(self) -> list[str]:
-        """Return the variables that are read later, and have no value."""
-        known = self.take()
-        return [name for name, facts in self.names.items() if "live" in facts and name not in {*known, RESULT}]
+    def missing(self, or_none: bool = False) -> list[str]:
+        """Return the variables that are read later, and have no value, or the value None."""
+        known = {RESULT, *(name for name, value in self.take().items() if value is not None or not or_none)}
+        return [name for name, facts in self.names.items() if "live" in facts and name not in known]
 
     def _is_wanted(self, name: str, values: Values) -> bool:
         """Return whether a variable is a result: it is read later, or may be seen under another name."""
@@ -291,10 +286,10 @@ class Variables:
 
     def _reads(self, tensor: Tensor) -> bool:
         """Return whether the block reads the memory of a tensor that it has as a copy."""
-        staging = current_staging()
+        staging, below = current_staging(), _below(tensor)
         if staging is None:
             return False
-        nodes = {staging.node_of(tensor), staging.node_of(tensor._root)}
+        nodes = {staging.node_of(below), staging.node_of(below._root)}
         return any(not nodes.isdisjoint(node.inputs) for node in staging.nodes[self.begin :])
 
     def finish(self, before: Values, sides: list[Values], plan: Plan, tensors: list[Tensor]) -> None:

@@ -329,6 +329,33 @@ def for_rows(xs):
 
 
 @program(ROWS)
+def for_rows_from_none(xs):
+    h = None
+    for x in xs:
+        h = x if h is None else h * 0.5 + x.sin()
+    return h
+
+
+@program(NUMBERS)
+def number_under_two_names(x):
+    n = 0
+    for i in range(3):
+        if x > i:
+            n += 1
+    m = n
+    n += 10
+    return m, n
+
+
+@program(NUMBERS)
+def in_place(x):
+    y = x * 1
+    if x > 0:
+        y += 5
+    return y
+
+
+@program(ROWS)
 def for_rows_last(xs):
     total = 0
     for x in xs:

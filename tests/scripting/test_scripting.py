@@ -103,7 +103,11 @@ def test_random_programs_give_what_python_gives(seed: int) -> None:
                 raise AssertionError(f"{call}\n{text}") from error
 
 
-@pytest.mark.parametrize("name", ["if_else", "early_return", "while_break_else", "return_of_partial_branches", "logic"])
+MAPPED = ["if_else", "early_return", "while_break_else", "return_of_partial_branches", "logic"]
+MAPPED += ["number_under_two_names", "in_place"]
+
+
+@pytest.mark.parametrize("name", MAPPED)
 def test_within_vmap_each_example_goes_its_way(name: str) -> None:
     (program,) = [each for each in PROGRAMS if each.function.__name__ == name]
     batch = mt.stack([x for (x,) in NUMBERS])
