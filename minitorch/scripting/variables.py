@@ -8,9 +8,11 @@ each needs one shape and type. A number of Python becomes a tensor where it diff
 from __future__ import annotations
 
 import dis
+import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from types import CodeType, FunctionType
+from contextlib import suppress
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -223,13 +225,7 @@ class Variables:
 
     def take(self) -> Values:
         """Return the present values, of those that have one."""
-        found = {}
-        for name, cell in self.cells.items():
-            try:
-                found[name] = cell.cell_contents
-            except ValueError:
-                continue
-        return found
+        return {name: part for name, cell in self.cells.items() for part in _parts(cell) or ()}
 
     def put(self, values: Values) -> None:
         """Assign values, and delete the variables that have none."""
@@ -258,12 +254,13 @@ class Variables:
         staging = current_staging()
         self.begin = 0 if staging is None else len(staging.nodes)
         self.put({name: self.copies[name][1] if name in self.copies else value for name, value in values.items()})
-        self.held = held(self.blocks)
+        self.held = held(self.blocks, self.cells)
 
     def leave(self) -> Values:
         """End a block: return its values, and refuse what changes Python's objects."""
         for label, kept, parts in self.held:
-            if not _is_same(parts, _parts(kept)):
+            now = _parts(kept) or []
+            if len(parts) != len(now) or not all(map(operator.is_, parts, now)):
                 raise refused(
                     f"a branch or loop over traced values changes {label}",
                     "the block is recorded once, and Python's objects are not part of the recording",
@@ -462,39 +459,37 @@ def _parts(value: Any) -> list[Any] | None:
         return [part for pair in value.items() for part in pair]
     if isinstance(value, (list, set, deque, bytearray)):
         return list(value)
-    is_plain = not isinstance(value, (Tensor, type, FunctionType)) and hasattr(value, "__dict__")
+    if isinstance(value, CellType):
+        with suppress(ValueError):  # it may be empty
+            return [value.cell_contents]
+        return []
+    is_plain = not isinstance(value, (Tensor, type, FunctionType, ModuleType)) and hasattr(value, "__dict__")
     if isinstance(value, Module) or (is_plain and not is_own(type(value).__module__)):
         return _parts(vars(value))
     return None
 
 
-def _is_same(one: list[Any] | None, other: list[Any] | None) -> bool:
-    return one is None or other is None or (len(one) == len(other) and all(map(lambda a, b: a is b, one, other)))
-
-
-def held(blocks: tuple[Any, ...]) -> list[tuple[str, Any, list[Any] | None]]:
-    """Return the objects that functions can change: in their variables, their global variables, and in those."""
-    found, seen = [], set()
+def held(blocks: tuple[Any, ...], own: Mapping[str, CellType]) -> list[tuple[str, Any, list[Any]]]:
+    """Return what functions can change: their variables, but their `own`, global variables, and objects in these."""
+    found, seen = [], set(map(id, own.values()))
     pending: list[tuple[str, Any]] = [("", block) for block in blocks]
+    pending += [(name, part) for name, cell in own.items() for part in _parts(cell) or ()]
     for label, value in pending:  # the list grows during the loop
         if id(value) in seen:
             continue
         seen.add(id(value))
         parts = _parts(value)
         if isinstance(value, FunctionType) and not is_own(value.__module__):
-            for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
-                try:
-                    pending.append((f"`{name}`", cell.cell_contents))
-                except ValueError:
-                    continue
             space = value.__globals__
             read = dict.fromkeys(name for code in codes(value.__code__) for name in code.co_names)
-            pending += [(f"`{name}`", space[name]) for name in read if name in space]
+            pending += zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+            pending += [(name, space[name]) for name in read if name in space]
             if id(space) not in seen:
                 seen.add(id(space))
-                found.append(("a global variable", space, _parts(space)))
-        elif parts is not None and type(value).__name__ != "module":
-            found.append((f"{label}, a {type(value).__name__}", value, parts))
+                found.append(("a global variable", space, _parts(space) or []))
+        elif parts is not None:
+            kind = "a variable of an outer function" if isinstance(value, CellType) else f"a {type(value).__name__}"
+            found.append((f"`{label}`, {kind}", value, parts))
             pending += [(label, part) for part in parts]
     return found
 

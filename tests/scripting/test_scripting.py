@@ -276,6 +276,7 @@ REFUSED = [
     ("if x > 0:\n  Object.count = Object.count\n  thing.count = 1\nreturn x", 1, "changes `thing`, a Object"),
     ("global COUNT\nif x > 0:\n  COUNT = 2\nreturn x", 2, "changes a global variable"),
     ("def add(v):\n  y.append(v)\ny = []\nfor v in mt.ones(3):\n  add(v)\nreturn y", 4, "changes `y`, a list"),
+    ("g = counter()\nif x > 0:\n  g()\nreturn x", 2, "changes `n`, a variable of an outer function"),
     ("if x > 0:\n  raise ValueError('no')\nreturn x", 1, "a branch with a traced condition raises ValueError: no"),
     ("return f(x * 2) if x < 9 else x", 1, "a function calls itself"),
     ("y = x * 1\nif x > 0:\n  y += 1\n  y = y * 2\nreturn y", 2, "a block writes `y` in place, and assigns"),
@@ -293,12 +294,30 @@ class Object:
     count = 1
 
 
+def counter() -> Callable[[], None]:
+    """Return a function that counts its calls."""
+    n = 0
+
+    def count() -> None:
+        nonlocal n
+        n += 1
+
+    return count
+
+
 @pytest.mark.parametrize("body, line, message", REFUSED)
 def test_an_error_names_line_and_rule(body: str, line: int, message: str) -> None:
     text = "def f(x):\n" + "".join(f"  {each}\n" for each in body.splitlines())
     name = f"refused_{abs(hash(body))}.py"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space: dict[str, Any] = {"mt": mt, "COUNT": 1, "Object": Object, "thing": Object(), "__name__": __name__}
+    space: dict[str, Any] = {
+        "mt": mt,
+        "COUNT": 1,
+        "Object": Object,
+        "thing": Object(),
+        "counter": counter,
+        "__name__": __name__,
+    }
     exec(compile(text, name, "exec"), space)
     with pytest.raises(mt.errors.TracingError, match=f"MT117: .*{message}") as caught:
         space["f"] = mt.script(space["f"])
