@@ -27,6 +27,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
+HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
@@ -265,12 +266,28 @@ def before(statement: Any, after: set[str]) -> set[str]:
         for _ in range(2):  # what the second repetition reads is read at the end of the first
             head = head | (live_before(statement.body, head) - target)
         return head | source
+    parts = list(blocks(statement))
+    if parts:  # of a `with`, `try` or `match`, of which none may run to its end
+        owners = dict.fromkeys([statement, *(owner for owner, _ in parts)])
+        header = [part for owner in owners for part in ast.iter_child_nodes(owner) if not isinstance(part, HOLDERS)]
+        after = early(statement, after)
+        heads = [live_before(getattr(owner, field), after) for owner, field in parts]
+        return after.union(Names(header).read, *heads)
     names = Names([statement])
     if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         stored = {each.id for target in targets for each in within([target]) if isinstance(each, ast.Name)}
         after = after - (stored & Names(targets).assigned - Names(targets).written)
     return after | names.read
+
+
+def early(statement: Any, after: set[str]) -> set[str]:
+    """Return the variables that may be read if a block of a `with`, `try` or `match` ends at any place."""
+    for _ in range(2):  # a `finally` comes after a handler
+        for owner, field in blocks(statement):
+            if (owner, field) != (statement, "body"):
+                after = after | live_before(getattr(owner, field), after)
+    return after
 
 
 # Statements -----------------------------------------------------------------------------------------------
@@ -333,7 +350,7 @@ class Statements:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):  # `nonlocal` takes no type
             plain = ast.Assign([statement.target], statement.value) if statement.value else ast.Pass()
             return [ast.copy_location(plain, statement)]
-        after = after | Names([statement]).read  # a handler may run after any part of a block
+        after = early(statement, after)
         for owner, field in blocks(statement):
             setattr(owner, field, self.block(getattr(owner, field), after, kept))
         return [statement]

@@ -132,7 +132,7 @@ class Counter:
         start, self.stop = (0, start) if stop is None else (start, stop)
         if is_traced(step):
             raise refused("range with a traced step", "its sign decides which way the loop counts", "give it a number")
-        self.start, self.step = as_tensor(start, dtype=int64), step
+        self.start, self.step, _ = as_tensor(start, dtype=int64).reshape(()), step, range(0, 0, step)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.start, self.stop, self.step))
@@ -180,7 +180,8 @@ class Rows:
 
 def rows(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Return ``function(*args)`` for a ``for`` to iterate over; of traced values what `each` keeps as a loop."""
-    if function is range and any(map(is_traced, args)):
+    are_whole = all(not each.dtype.is_floating_point and each.numel() == 1 for each in filter(is_traced, args))
+    if function is range and are_whole and any(map(is_traced, args)):  # for others Python has an error
         return Counter(*args)
     found = function(*args, **kwargs)
     xs = tuple(

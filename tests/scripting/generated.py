@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import random
 from collections.abc import Callable
@@ -37,7 +38,7 @@ class Writer:
 
     def block(self, indent: int, depth: int, in_loop: bool) -> None:
         for _ in range(self.random.randint(1, 3)):
-            kinds = ["simple", "simple", "if", "if", "loop"] if depth < 3 else ["simple"]
+            kinds = ["simple", "simple", "if", "if", "loop", "other"] if depth < 3 else ["simple"]
             getattr(self, self.random.choice(kinds))(indent, depth, in_loop)
 
     def simple(self, indent: int, depth: int, in_loop: bool) -> None:
@@ -57,6 +58,24 @@ class Writer:
             self.block(indent + 1, depth + 1, in_loop)
             if self.random.random() < 0.2:
                 self.jump(indent + 1, in_loop)
+
+    def other(self, indent: int, depth: int, in_loop: bool) -> None:
+        kind = self.random.choice(["with", "try", "match"])
+        self.write(indent, {"with": "with suppress(KeyError):", "try": "try:", "match": "match flag:"}[kind])
+        if kind == "match":
+            self.write(indent + 1, "case True:")
+            self.block(indent + 2, depth + 1, in_loop)
+            self.write(indent + 1, "case other:")
+        self.block(indent + 1 + (kind == "match"), depth + 1, in_loop)
+        if self.random.random() < 0.4:
+            self.jump(indent + 1 + (kind == "match"), in_loop)
+        if kind == "try":
+            self.write(indent, "except KeyError:")
+            self.simple(indent + 1, depth, in_loop)
+            self.write(indent, "else:")
+            self.block(indent + 1, depth + 1, in_loop)
+            self.write(indent, "finally:")
+            self.simple(indent + 1, depth, in_loop)
 
     def loop(self, indent: int, depth: int, in_loop: bool) -> None:
         self.loops += 1
@@ -86,6 +105,6 @@ def function(seed: int) -> tuple[Callable[..., Any], str]:
     text = "\n".join(Writer(seed).lines) + "\n"
     name = f"<random program {seed}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space: dict[str, Any] = {"__name__": __name__}
+    space: dict[str, Any] = {"__name__": __name__, "suppress": contextlib.suppress}
     exec(compile(text, name, "exec"), space)
     return space["f"], text
