@@ -515,8 +515,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
 
     Example:
         >>> import minitorch as mt
-        >>> mt.linalg.lstsq(mt.tensor([[1.0], [1.0]]), mt.tensor([[1.0], [3.0]])).solution
-        tensor([[2.]])
+        >>> mt.linalg.lstsq(mt.tensor([[2.0], [0.0]]), mt.tensor([[3.0], [1.0]])).solution
+        tensor([[1.5000]])
     """
     is_vector = B.ndim == A.ndim - 1
     b = B.unsqueeze(-1) if is_vector else B
