@@ -87,10 +87,11 @@ def test_products_are_computed_in_tiles_on_every_target(case):
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_every_contender_agrees_with_the_reference(name, tmp_path, monkeypatch):
+def test_every_contender_agrees_with_the_reference(name, tmp_path, monkeypatch, sweep):
+    """JAX, which compiles for a long time, in every third case."""
     monkeypatch.setenv("MINITORCH_CACHE_DIR", str(tmp_path))
     library = CONTENDERS[name].make()
-    for case in CASES:
+    for case in CASES[:: 3 if name == "jax.jit" and not sweep else 1]:
         if library.supports(case.program):
             inputs, expected = tiny(case)
             results = [library.numpy(each) for each in flat(case.prepare(library, inputs)())]
