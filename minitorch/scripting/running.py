@@ -132,7 +132,8 @@ class Counter:
         start, self.stop = (0, start) if stop is None else (start, stop)
         if is_traced(step):
             raise refused("range with a traced step", "its sign decides which way the loop counts", "give it a number")
-        self.start, self.step, _ = as_tensor(start, dtype=int64).reshape(()), step, range(0, 0, step)
+        range(0, 0, step)  # which refuses 0
+        self.start, self.step = as_tensor(start, dtype=int64).reshape(()), step
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.start, self.stop, self.step))

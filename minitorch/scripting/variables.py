@@ -171,15 +171,14 @@ class Form(NamedTuple):
 
     def tensors(self, value: Any = UNKNOWN) -> list[Tensor]:
         """Return the parts of a value that are computed; zeros, which are not read, if there is no value."""
-        leaves = [0] * len(self.leaves) if value is UNKNOWN else flatten(value)[0]
-        found = []
-        for leaf, part in zip(self.leaves, leaves, strict=True):
-            if leaf.spec is not None:
-                is_tensor = isinstance(part, Tensor)
-                tensor = part if is_tensor else as_tensor(part, dtype=leaf.spec.dtype)
-                zero = value is UNKNOWN and leaf.spec.shape
-                found.append(constant(value=0, shape=leaf.spec.shape, dtype=leaf.spec.dtype) if zero else tensor)
-        return found
+        specs = [leaf.spec for leaf in self.leaves if leaf.spec is not None]
+        if value is UNKNOWN:
+            return [constant(value=0, shape=spec.shape, dtype=spec.dtype) for spec in specs]
+        parts = [part for part, leaf in zip(flatten(value)[0], self.leaves, strict=True) if leaf.spec is not None]
+        return [
+            part if isinstance(part, Tensor) else as_tensor(part, dtype=spec.dtype)
+            for part, spec in zip(parts, specs, strict=True)
+        ]
 
     def value(self, tensors: Iterator[Tensor]) -> Any:
         """Return the value with the next tensors in it."""
