@@ -204,7 +204,6 @@ NODE_RULES = (
     Rule("inferred spec", _spec, "shape and type follow from the operands, by the primitive's own rule"),
     Rule("value", _value_fits, "a number in a graph can be stored in the type that it is for"),
 )
-PLACE_RULES = tuple(rule for rule in NODE_RULES if rule.name in ("once", "order"))
 
 
 def verify(graph: Graph, trusted: Graph | None = None) -> None:
@@ -227,7 +226,8 @@ def verify(graph: Graph, trusted: Graph | None = None) -> None:
         seen.add(node)
     known = set(trusted.nodes) if trusted else ()
     for node in graph.nodes:
-        _apply(graph, PLACE_RULES if node in known else NODE_RULES, node, seen)
+        if node not in known or node in seen or not seen.issuperset(node.inputs):
+            _apply(graph, NODE_RULES, node, seen)
         seen.add(node)
     for index, node in enumerate(graph.outputs):
         if node not in seen:

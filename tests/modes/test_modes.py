@@ -5,6 +5,7 @@ Bit by bit with the backend that calls NumPy; within the last digits with the on
 
 from __future__ import annotations
 
+import gc
 import threading
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ import minitorch as mt
 from minitorch import dtypes
 from minitorch.autograd import gradcheck
 from minitorch.ir import PRIMITIVES
+from minitorch.modes.tracing.program import COLLECTED_RARELY
 from minitorch.tree import flatten
 from tests.support.cases import CASES, EAGER_BY_NATURE, METHODS, WIDE
 from tests.support.sessions import session
@@ -324,3 +326,18 @@ def test_a_live_recording_of_another_thread_is_named():
         thread.join()
     assert "MT104" in seen[0] and "was used in another thread" in seen[0] and "'MainThread' is recording it" in seen[0]
     assert (x + 1).tolist() == [5, 5]
+
+
+def test_compiling_leaves_the_collection_of_garbage_as_it_was() -> None:
+    """Also where blocks of several threads overlap, and where garbage is not collected at all."""
+    usual = gc.get_threshold()
+    for chosen in (usual, (0, 5, 5), (50_000, 5, 5)):
+        gc.set_threshold(*chosen)
+        try:
+            with COLLECTED_RARELY, COLLECTED_RARELY:
+                assert gc.get_threshold()[0] in (0, max(chosen[0], COLLECTED_RARELY.ALLOCATIONS))
+            with pytest.raises(ZeroDivisionError), COLLECTED_RARELY:
+                1 // 0  # noqa: B018
+            assert gc.get_threshold() == chosen
+        finally:
+            gc.set_threshold(*usual)

@@ -228,7 +228,7 @@ def broadcast(builder: Any, value: Any, lanes: int) -> Any:
     nothing = ir.FormattedConstant(value.type, "undef")
     nothing.type = kind
     first = builder.insert_element(nothing, value, ir.Constant(I32, 0))
-    return shuffled(builder, first, first, [0] * lanes)
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(I32, lanes), None))
 
 
 def shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:

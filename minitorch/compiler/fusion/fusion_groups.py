@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ...graph.values import params_key
 from ...ir import Node
 from ...passes.lowering.contract import space_of
+from ...primitives import constant
 from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load
 from ..loop_ir.index import linear, variable
 from ..loop_ir.lower import At, Lowering, Reader
-from .roots import is_stored_already
+from .roots import AGAIN, is_stored_already
 
 # A transient contraction that a root is computed from, and for each of its axes the number of the root's row, or None.
 TransientRead = tuple[Node, tuple[int | None, ...]]
@@ -152,3 +154,35 @@ def tiles_of(member: Member, roots: Iterable[Node], transient: Collection[Node])
         for node, at in reads_of(member, {*roots, *inner})
         if node in inner
     )
+
+
+def structure(
+    group: Group, nodes: Iterable[Node], roots: Mapping[Node, str], stored: Container[Node]
+) -> tuple[Hashable, dict[Node, int]]:
+    """Return a key that is equal for groups of equal loops, such as layers that a network repeats.
+
+    It has primitives, parameters, types and shapes, which value is an operand of which, and where values are in memory;
+    not their names, the numbers in them, or lines of the program.
+
+    Args:
+        group: the group.
+        nodes: that it computes, in program order.
+        roots: the values that are stored, each with the reason.
+        stored: the roots that end in memory.
+
+    Returns:
+        The key, and the number in it of each node that the group computes or reads.
+    """
+    numbers, key = dict[Node, int](), list[Hashable]([group.rows, bool(group.tiles)])
+    for node in nodes:
+        for operand in node.inputs:
+            if operand not in numbers:  # a division by an expanded value is cheap
+                numbers[operand] = len(numbers)
+                key.append((operand.spec, operand.primitive is constant, operand.primitive.name == "expand"))
+        number = numbers.setdefault(node, len(numbers))
+        operands = [numbers[operand] for operand in node.inputs]
+        key.append((number, node.spec, node.primitive, params_key(node.params), *operands))
+    for each in group.members:
+        is_again = roots[each.node].startswith(AGAIN)
+        key.append((numbers[each.node], each.space, each.rows, each.is_outer, each.node in stored, is_again))
+    return tuple(key), numbers

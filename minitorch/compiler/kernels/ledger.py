@@ -6,7 +6,7 @@ NumPy (operations without loops). Bytes are the least that a kernel has to move:
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from ...graph import Graph, topological_order
@@ -16,7 +16,7 @@ from ...ir import INPUT, Node, Source
 from ...passes.eight_bits import kept_in_floats
 from ...tables import Table, Tabular
 from ..fusion import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
-from ..fusion.fusion_groups import Group
+from ..fusion.fusion_groups import Group, structure
 from ..fusion.remat import decide
 from ..fusion.roots import (
     CONTRACTION,
@@ -29,8 +29,9 @@ from ..fusion.roots import (
     is_stored_already,
     output_base,
 )
+from ..loop_ir.loops import LoopKernel
 from ..scheduling.nests import PARTIAL
-from ..scheduling.nests.build import build_kernel
+from ..scheduling.nests.build import bounds_of, build_kernel
 from ..scheduling.schedules.choice import Own
 from ..target import Target, target_named
 from .kernel import Kernel, table_of
@@ -42,6 +43,9 @@ AGAIN = "recomputing it costs less than storing and reading it"
 LATER = "in a later phase of the same kernel"
 EMPTY = "a kernel over it has no elements"
 TWISTED = "a kernel computes it by rows and by columns"
+
+# The loops of groups by their structure, and the number of each buffer's node in it; partial results have none.
+Built = dict[Hashable, tuple[LoopKernel, list[int | Node]]]
 
 
 @dataclass(frozen=True)
@@ -214,8 +218,9 @@ def _kernels(
     needed = _stored(graph, order)
     together = siblings(item for item in order if not isinstance(item, Group))
     later = {node for group in together.values() for node in group[1:]}
+    built: Built = {}
     return [
-        _loop_kernel(number, item, roots, needed, target, cut)
+        _loop_kernel(number, item, roots, needed, target, cut, built)
         if isinstance(item, Group)
         else _call_kernel(number, together.get(item, [item]), target)
         for number, item in enumerate(item for item in order if isinstance(item, Group) or item not in later)
@@ -234,11 +239,18 @@ def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
 
 
 def _loop_kernel(
-    number: int, group: Group, roots: dict[Node, str], needed: set[Node], target: Target, cut: bool
+    number: int, group: Group, roots: dict[Node, str], needed: set[Node], target: Target, cut: bool, built: Built
 ) -> Kernel:
-    stored = {node for node in group.nodes if node in needed}
-    loops, buffers = build_kernel("kernel", group, roots, stored, target, cut)
-    nodes = _covered(group, roots)
+    stored, nodes = {node for node in group.nodes if node in needed}, _covered(group, roots)
+    key, numbers = structure(group, nodes, roots, stored)
+    key = key, *(bounds_of(node, roots) for node in numbers)
+    if key in built:
+        loops, places = built[key]
+        every = list(numbers)
+        buffers = [every[at] if isinstance(at, int) else Node(PARTIAL, (), {}, at.spec) for at in places]
+    else:
+        loops, buffers = build_kernel("kernel", group, roots, stored, target, cut)
+        built[key] = loops, [numbers.get(node, node) for node in buffers]
     written = {number for number, buffer in enumerate(loops.buffers) if buffer.written}
     reductions = sum(member.is_reduction for member in group.members)
     kind = "K1" if not reductions else "K2" if reductions == len(group.members) else "K3"

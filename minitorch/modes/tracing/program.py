@@ -6,8 +6,10 @@ and the new values of whatever was written in place. `Program` is such a graph, 
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from functools import cached_property
@@ -40,6 +42,34 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+class _CollectedRarely:
+    """A block in which Python looks for garbage after more allocations, in all threads while one is in it.
+
+    A compiler makes many objects that last. Python would go through all that the process holds, several times.
+    """
+
+    ALLOCATIONS = 20_000  # Python's own figure is 700; with more, objects of kernels that are complete wait in memory
+
+    def __init__(self) -> None:
+        self._lock, self._blocks, self._usual = threading.Lock(), 0, gc.get_threshold()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._usual = gc.get_threshold()
+                gc.set_threshold(max(self._usual[0], self.ALLOCATIONS) * bool(self._usual[0]), *self._usual[1:])
+            self._blocks += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                gc.set_threshold(*self._usual)
+
+
+COLLECTED_RARELY = _CollectedRarely()
+
+
 class Program:
     """Graph, the pipeline's snapshots of it, and the executable that a backend made of it.
 
@@ -68,10 +98,10 @@ class Program:
         self.graph = graph
         self.backend = backend = options.backend
         self.updates, self.donated = updates or {}, donated
-        with span("passes", graph.name):
+        with span("passes", graph.name), COLLECTED_RARELY:
             passes = backends.passes_for(backend) if options.passes is None else options.passes
             self.pipeline: Run = run_pipeline(graph, passes)
-        with span("compile", graph.name):
+        with span("compile", graph.name), COLLECTED_RARELY:
             own = {"own": options.own} if options.own else {}
             self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **own)
         self.execute = options.policy.executable(self)

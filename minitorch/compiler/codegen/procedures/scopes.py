@@ -78,6 +78,7 @@ class Scopes:
         self.register_depths: dict[Local, dict[int, int]] = {}
         self.versions: dict[int | Local, int] = {}
         self.written = arrays_written(procedure.body)
+        self._vectors: dict[tuple[int, int, int], tuple[Any, Any]] = {}  # of scalars, by the block that computes them
 
     @property
     def innermost(self) -> int:
@@ -190,7 +191,11 @@ class Scopes:
         if isinstance(value.type, ir.VectorType):
             return value
         assert self.lane is not None
-        return broadcast(self.builder, value, self.lane.extent)
+        key = id(self.builder.block), id(value), self.lane.extent
+        known = self._vectors.get(key)
+        if known is None or known[0] is not value:
+            known = self._vectors[key] = value, broadcast(self.builder, value, self.lane.extent)
+        return known[1]
 
     def varies_by_lane(self, index: Index) -> bool:
         """Return whether an index differs between lanes."""

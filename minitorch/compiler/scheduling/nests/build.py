@@ -247,7 +247,7 @@ def _is_affine(nest: Nest) -> bool:
     return True
 
 
-def _bounds(node: Node, roots: dict[Node, str]) -> Bounds | None:
+def bounds_of(node: Node, roots: dict[Node, str]) -> Bounds | None:
     """Return the least and the largest number of an array of bytes, where the type has others."""
     if node.dtype not in (uint8, int8):
         return None
@@ -299,7 +299,7 @@ def build_kernel(
             node.dtype,
             number in written,
             node.primitive is constant and is_stored_already(node),
-            _bounds(node, roots),
+            bounds_of(node, roots),
         )
         for number, node in enumerate(nodes)
     )

@@ -180,9 +180,8 @@ class _Schedule:
             groups[-1].append(each)
         known, common = set[str](), self.at.exponential
         for group in groups:
-            names = list(
-                dict.fromkeys(self.at.same[name] for each in group for name in each.reads if name in self.at.same)
-            )
+            same = self.at.same.items()  # in their order, which that of a set is not: the code is to be found again
+            names = list(dict.fromkeys(first for each in group for name, first in same if name in each.reads))
             tiles = [name for name in names if name not in known]
             known |= {*names}
             names = [each.name for each in group]
