@@ -74,9 +74,16 @@ def weight(node: Node) -> int:
         return PART * len(node.inputs)  # all are read, and one is chosen
     if node.primitive.name == "pad":
         return SPREAD if spreads(node) else PART
-    if node.primitive.name == "div" and node.inputs[1].primitive.name == "expand":
+    if node.primitive.name == "div" and is_repeated(node.inputs[1]):
         return OPERATION  # by one number of a row
     return price(node.primitive)
+
+
+def is_repeated(node: Node) -> bool:
+    """Return whether a value is an expanded one, or a view of it."""
+    while node.primitive.is_view and node.primitive.name != "expand":
+        node = node.inputs[0]
+    return node.primitive.name == "expand"
 
 
 def work(node: Node) -> int:

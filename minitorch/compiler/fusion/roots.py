@@ -182,7 +182,7 @@ def find_roots(
                     wanted.setdefault(read, REREAD)
             epilogue[node] = place
         if node.primitive.kind in POINTWISE:
-            last = max([epilogue.get(operand, -1) for operand in node.inputs], default=-1)
+            last = max([epilogue.get(output_base(operand), -1) for operand in node.inputs], default=-1)
             if last >= 0:
                 epilogue[node] = last
                 before = [operand for operand in node.inputs if operand in narrow]

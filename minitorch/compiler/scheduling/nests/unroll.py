@@ -25,14 +25,14 @@ from ...loop_ir.loops import COMBINE, Loop, Nest, Reduce, Statement, Write, neut
 from ...target import MOST_STEP
 
 MOST_COLUMNS = 25
-MOST_PARTS = 400  # of all expressions together
+MOST_PARTS = 400  # of all expressions together, written out
 
 
 def written_out(nest: Nest) -> Nest:
     """Write out a nest without columns, if they are few and its rows near in memory; else return it as it is."""
     columns = max((extent_of(loop.columns) for loop in nest.loops), default=1)
-    parts = sum(len(list(statement.value.all_parts)) for _, statement in nest.statements)
-    if not 1 < columns <= MOST_COLUMNS or columns * parts > MOST_PARTS or nest.scratch or not nest.rows:
+    parts = sum(extent_of(loop.columns) * len(list(each.value.all_parts)) for loop, each in nest.statements)
+    if not 1 < columns <= MOST_COLUMNS or parts > MOST_PARTS or nest.scratch or not nest.rows:
         return nest
     if not _rows_are_near(nest, nest.rows[-1]):
         return nest

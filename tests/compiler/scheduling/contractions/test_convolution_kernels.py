@@ -243,6 +243,17 @@ def test_filters_over_one_channel_are_written_out(options: dict[str, Any]) -> No
     assert not re.search(r"masked\.(gather|scatter)", kernel.llvm)
 
 
+def test_an_epilogue_counts_once_where_a_filter_is_written_out() -> None:
+    x, w, b = normal(2, 8, 28, 28), normal(8, 1, 5, 5), normal(8)
+
+    def block(x: mt.Tensor, w: mt.Tensor, b: mt.Tensor) -> mt.Tensor:
+        return F.silu(F.batch_norm(F.conv2d(x, w, b, padding=2, groups=8), b, b * b + 1))
+
+    *_, kernel = scheduled(block, x, w, b).kernels
+    assert kernel.loops is not None and "contract" in kernel.name
+    assert not any(loop.columns for nest in kernel.loops.nests for loop in nest.loops)
+
+
 def test_a_gradient_by_the_weight_is_cut_along_the_images() -> None:
     """There are few rows and lanes, and a long k: parts of it run side by side."""
     x, w, b, g = normal(32, 16, 28, 28), normal(32, 16, 3, 3), normal(32), normal(32, 32, 28, 28)
