@@ -22,7 +22,7 @@ from hypothesis import settings
 
 RECORD = Path(__file__).parent / "recorded" / "seconds.json"
 LISTED = 0.2  # seconds from which a function or fixture is listed; lowering it makes a longer list
-OTHERS = 0.03  # seconds of a test that is not listed: their mean
+OTHERS = 0.015  # seconds of a test that is not listed: their mean
 FAST = 1.0  # the most seconds of a test, fixtures included, that `make test-fast` may take
 EXAMPLES = 3  # of so many random examples that a test asks for, a run without --sweep tries one
 SHARE = 10  # of so many tests of a file, `make test-fast` takes one
