@@ -35,6 +35,26 @@ def jit(program: Callable[..., Any]) -> Callable[..., Any]:
     return mt.jit(program)
 
 
+def sizes(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled for all sizes of its arguments up to a bound, each dimension with a symbol, where it is one program."""
+
+    def call(*arguments: Any) -> Any:
+        names = program.__code__.co_varnames
+        given = {
+            name: {axis: f"{name}{axis}" for axis, length in enumerate(x.shape) if length > 1}
+            for name, x in zip(names, arguments, strict=False)
+        }
+        given = {name: axes for name, axes in given.items() if axes}
+        try:
+            return mt.jit(program, dynamic_shapes=given)(*arguments)
+        except mt.errors.TracingError as error:
+            if "MT118" not in str(error):
+                raise
+        return mt.jit(program)(*arguments)
+
+    return call
+
+
 def lazy(program: Callable[..., Any]) -> Callable[..., Any]:
     """Recorded, and run at the end of the block."""
 
@@ -62,7 +82,9 @@ def xla(program: Callable[..., Any]) -> Callable[..., Any]:
     return mt.jit(program, backend="xla")
 
 
-MODES: dict[str, Way] = {each.__name__: each for each in (eager, interpret, passes, loops, jit, lazy, session, xla)}
+MODES: dict[str, Way] = {
+    each.__name__: each for each in (eager, interpret, passes, loops, jit, sizes, lazy, session, xla)
+}
 TORCH, XLA = "torch", "xla"
-COMPILED = ("jit", "lazy", "session", "loops", "passes", XLA)  # sums may be taken in another order
+COMPILED = ("jit", "sizes", "lazy", "session", "loops", "passes", XLA)  # sums may be taken in another order
 FOREIGN = (TORCH, XLA)  # every operation may be rounded in another way

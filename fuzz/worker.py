@@ -96,7 +96,7 @@ def answer(question: Question) -> Answer:
 def ways(seed: int, program: Program) -> tuple[str, ...]:
     """The ways that a seed decides on: one that compiles, and others that cost little."""
     dice = random.Random(f"ways {seed}")
-    compiled = ["jit"] * 6 + ["lazy", "lazy", "session", "loops", "passes", "interpret", "xla"]
+    compiled = ["jit"] * 6 + ["sizes", "sizes", "lazy", "lazy", "session", "loops", "passes", "interpret", "xla"]
     chosen = [dice.choice(compiled)]
     chosen += [
         mode for mode, share in (("interpret", 0.5), ("torch", 0.9)) if mode not in chosen and dice.random() < share

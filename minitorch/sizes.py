@@ -71,6 +71,11 @@ class Guard:
     def __str__(self) -> str:
         return f"{self.left} {self.kind} {self.right}"
 
+    @property
+    def condition(self) -> str:
+        """What other lengths have to keep, as text."""
+        return str(self) if self.outcome else f"not {self}"
+
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Return whether other lengths, given by symbol, have the same answer."""
         left, right = (value_at(each, sizes) for each in (self.left, self.right))

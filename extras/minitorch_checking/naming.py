@@ -75,7 +75,7 @@ def names_of(request: Request, graph: Graph) -> Names:
     Args:
         graph: as it was traced before. If the new trace differs, nothing is known of the variables.
     """
-    function, leaves, structure, names, _ = request
+    function, leaves, structure, names, *_ = request
     around = Observed(function, zip(names, leaves, strict=True))
     staging, reachable = CallStaging(request.name, around.names), Places(function, leaves)
     found = Names()

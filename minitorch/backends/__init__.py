@@ -113,6 +113,12 @@ def get(name: str) -> Compile:
     return partial(compiler, device=device) if device else compiler
 
 
+def bounding(name: str) -> Callable[..., Executable] | None:
+    """Return how a backend compiles a graph with symbolic sizes for all of them up to a bound; None if it cannot."""
+    found: Callable[..., Executable] | None = getattr(load(row_of(name).module), "compile_bounded", None)
+    return found
+
+
 def placed(name: str, device: str | None) -> str:
     """Join a backend and a device in one name, by which programs are cached.
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import DType
 from ..ir import Node, Primitive, is_input_name
 from ..primitives import constant
+from ..sizes import is_symbolic
 from .array_text import array_text
 from .values import bodies, is_splat, number_text
 
@@ -93,7 +94,8 @@ def _aligned(rows: list[str]) -> Iterator[str]:
 
 def _call(node: Node, names: dict[Node, str], numbers: dict[Graph, int]) -> str:
     if node.primitive is constant:
-        return f"constant({array_text(node.params['value'].array)})"
+        value = node.params["value"]
+        return f"constant({value if is_symbolic(value) else array_text(value.array)})"
     conditions = len(node.inputs) - len(data_operands(node))  # written with their type; they may be data, too
     users = [None] * conditions + [node] * len(data_operands(node))
     operands = [operand_text(operand, user, names) for operand, user in zip(node.inputs, users, strict=True)]

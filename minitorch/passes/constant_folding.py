@@ -16,6 +16,7 @@ from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import Node
 from ..primitives import constant, expand, random_bits
+from ..sizes import is_symbolic
 from .pipeline import Pass
 
 Array = np.ndarray[Any, Any]
@@ -44,7 +45,7 @@ def fold_constants(graph: Graph) -> Graph:
 
 def fold(node: Node) -> Node | None:
     """Return the constant that a node of constants computes; None if it is left to the run."""
-    if node.primitive is random_bits:
+    if node.primitive is random_bits or any(is_symbolic(each.params["value"]) for each in node.inputs):
         return None
     by_number = node.primitive.kind in ELEMENTWISE and all(map(is_splat, node.inputs))
     if not by_number and node.spec.size + sum(each.spec.size for each in node.inputs) > MOST_ELEMENTS:

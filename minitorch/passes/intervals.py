@@ -24,6 +24,7 @@ import numpy as np
 from ..dtypes import DType
 from ..graph.values import is_splat
 from ..ir import Node
+from ..sizes import is_symbolic
 
 Interval = tuple[int, int]
 COMPARISONS = ("less", "less_equal", "equal")
@@ -236,6 +237,8 @@ def interval(node: Node, given: Known | None = None) -> Interval:
     def describe(node: Node) -> Operation | Range | None:
         if given is not None and node in given:
             return Range(*given[node])
+        if is_symbolic(node.params.get("value")):
+            return None
         name = node.primitive.name
         is_compared = name in COMPARISONS and node.inputs[0].dtype.category == "int"
         if not is_compared and (node.dtype.category != "int" or name in ("add", "sub")):  # which may wrap

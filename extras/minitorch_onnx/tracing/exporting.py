@@ -45,7 +45,7 @@ from minitorch_operators.lifting.recurrent import RECURRENCES
 from ..common import DEFAULT_OPSET, FIRST_OPSET, newest_opset
 from ..writing.files import write
 from ..writing.model import Interface, model_of
-from .sized import LEAST, SizedStaging, Traced, require_same_program
+from .sized import LEAST, ExportStaging, Traced, require_same_program
 
 Array = np.ndarray[Any, Any]
 Axes = Mapping[str, Mapping[int, str] | Sequence[int]] | Sequence[Mapping[int, str] | None]
@@ -196,7 +196,7 @@ def _traced(
 ) -> tuple[Traced, Graph, dict[str, tuple[str, int]]]:
     """The trace, its graph after the passes, and for each symbol the argument that has it, and the dimension."""
     signatures = Signatures(f.function if isinstance(f, Inspectable) else f, (), ())
-    given, structure, _, _ = signatures.of(example, kwargs)
+    given, structure, *_ = signatures.of(example, kwargs)
     leaves, names = plain(given), signatures.leaf_names(structure)
     tensors = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     for at, name in zip(tensors, _named("input_names", input_names, [names[at] for at in tensors]), strict=True):
@@ -293,7 +293,7 @@ def _trace(
     name = surroundings.name(function)
     around = Observed(function, zip(names, leaves, strict=True))
     reachable = Places(function, [leaf for leaf in leaves if not isinstance(leaf, Tensor)])
-    staging = SizedStaging(name, around.names, dynamic, guards)
+    staging = ExportStaging(name, around.names, dynamic, guards, LEAST)
     before = set_grad_enabled(False), set_handler(current_handler() if frozen is None else frozen.handler)
     try:
         recorded = record(function, leaves, structure, names, staging, around, copies=True)

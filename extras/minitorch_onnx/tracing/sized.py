@@ -10,8 +10,8 @@ import numpy as np
 
 from minitorch.errors import TranslationError
 from minitorch.graph import Graph
-from minitorch.ir import Node, Primitive, Source, Spec
-from minitorch.modes.tracing.call_staging import CallStaging
+from minitorch.ir import Node, Primitive
+from minitorch.modes.tracing.sized import SizedStaging
 from minitorch.sizes import Guard, Guards, is_symbolic
 from minitorch_operators import size
 
@@ -47,31 +47,10 @@ class Traced:
         return [name for name in names if name not in self.parameters]
 
 
-class SizedStaging(CallStaging):
-    """The recording of a call whose arguments have symbolic sizes.
-
-    Args:
-        name, names: as for a `CallStaging`.
-        dynamic: the symbols of an argument's dimensions, by its name.
-        guards: the questions about them.
-    """
+class ExportStaging(SizedStaging):
+    """The recording of a call to export: numbers that are computed from sizes are nodes, and loops are written out."""
 
     few = 0  # a layer of any length is a loop, of which `lifting` makes an operator
-
-    def __init__(
-        self, name: str, names: dict[int, str], dynamic: Mapping[str, Mapping[int, str]], guards: Guards
-    ) -> None:
-        super().__init__(name, names)
-        self.dynamic, self.guards_of_sizes = dict(dynamic), guards
-
-    def input(self, spec: Spec, name: str, source: Source | None = None) -> Node:
-        """A new input of the graph; the dynamic lengths of an argument are symbols."""
-        symbols = self.dynamic.pop(name, {})  # arguments come first
-        shape = [
-            self.guards_of_sizes.symbol(symbols[axis], length, min(length, LEAST)) if axis in symbols else length
-            for axis, length in enumerate(spec.shape)
-        ]
-        return super().input(Spec(tuple(shape), spec.dtype), name, source)
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
         if primitive.name == "constant" and is_symbolic(params["value"]):

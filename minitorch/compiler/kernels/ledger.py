@@ -247,7 +247,7 @@ def _loop_kernel(
     if key in built:
         loops, places = built[key]
         every = list(numbers)
-        buffers = [every[at] if isinstance(at, int) else Node(PARTIAL, (), {}, at.spec) for at in places]
+        buffers = [every[at] if isinstance(at, int) else _anew(at) for at in places]
     else:
         loops, buffers = build_kernel("kernel", group, roots, stored, target, cut)
         built[key] = loops, [numbers.get(node, node) for node in buffers]
@@ -266,6 +266,11 @@ def _loop_kernel(
         loops,
         tuple(buffers),
     )
+
+
+def _anew(node: Node) -> Node:
+    """Return a partial result of another kernel's; the lengths of a call are the same for all kernels."""
+    return Node(PARTIAL, (), {}, node.spec) if node.primitive is PARTIAL else node
 
 
 def _covered(group: Group, roots: dict[Node, str]) -> tuple[Node, ...]:

@@ -13,7 +13,8 @@ from operator import is_
 from typing import Any
 
 from ...dtypes import DType, bfloat16, float16, float32
-from .index import VARIABLES, Division, Index, Looked, Variable
+from ..lengths import Length, UnboundedError
+from .index import VARIABLES, Division, Index, Looked, Quotient, Variable
 
 Places = Mapping[Variable, Index]
 
@@ -41,11 +42,23 @@ class Inside:
 
     def and_(self, low: int, index: Index, high: int) -> Inside:
         """Add a condition, unless it always holds."""
+        if isinstance(high, Length):
+            return self.and_(low, index, int(high) + 1).below(index, high)
         lowest, highest = index.bounds
         condition = (low, index, high)
         if (low <= lowest and highest < high) or condition in self.bounds:
             return self
         return Inside((*self.bounds, condition))
+
+    def below(self, index: Index, length: Length) -> Inside:
+        """Add that an index is below a length that a call gives."""
+        distance = index - length
+        return self.and_(distance.bounds[0], distance, 0)
+
+    @property
+    def lengths(self) -> frozenset[Variable]:
+        """The lengths that a call gives, among the variables."""
+        return frozenset(each for each in self.variables if each.place is not None)
 
     def substitute(self, places: Places) -> Inside:
         """Return the conditions with other expressions in place of variables."""
@@ -53,7 +66,7 @@ class Inside:
             return self
         result = Inside()
         for low, index, high in self.bounds:
-            result = result.and_(low, index.substitute(places), high)
+            result = result.and_(*_undivided(low, index.substitute(places), high))
         return result
 
     @property
@@ -75,6 +88,16 @@ class Inside:
 
 
 ALWAYS = Inside()
+
+
+def _undivided(low: int, index: Index, high: int) -> tuple[int, Index, int]:
+    """Return a condition without its quotient, if it compares one with a length: ``x // d < n`` is ``x < d * n``."""
+    quotients = [atom for atom, factor in index.terms if isinstance(atom, Quotient) and factor == 1]
+    if len(quotients) != 1 or low > index.bounds[0] or all(each.place is None for each in index.variables):
+        return low, index, high
+    (quotient,) = quotients
+    index = quotient.index + (index - Index(((quotient, 1),))) * quotient.divisor
+    return index.bounds[0], index, high * quotient.divisor
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +259,8 @@ class Choose(Expression):
 
 def literal(dtype: DType, value: Any) -> Number:
     """Return a constant of a type."""
+    if isinstance(value, Length):
+        raise UnboundedError(f"{value.size} is a number in a kernel")
     return Number(dtype, value, f"{dtype.short} {value!r}")
 
 

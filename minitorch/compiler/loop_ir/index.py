@@ -15,14 +15,17 @@ from math import gcd, prod
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
+from ..lengths import Length, UnboundedError, require_within_one
+
 Shape = tuple[int, ...]
 
 
 class Variable(NamedTuple):
-    """A loop variable, from 0 up to `extent` (exclusive)."""
+    """A loop variable, from 0 up to `extent` (exclusive); or the length at a place among those that a call gives."""
 
     name: str
     extent: int
+    place: int | None = None
 
     @property
     def variables(self) -> frozenset[Variable]:
@@ -140,6 +143,8 @@ class Index:
         return hash((self.terms, self.constant))
 
     def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, Length):
+            return self + length_of(other)
         if isinstance(other, int):
             return Index(self.terms, self.constant + other) if other else self
         if not other.terms:
@@ -150,7 +155,7 @@ class Index:
         return _made(factors, self.constant + other.constant)
 
     def __sub__(self, other: Index | int) -> Index:
-        return self + other * -1
+        return self + (length_of(other) if isinstance(other, Length) else other) * -1
 
     def __mul__(self, factor: int) -> Index:
         if factor == 1:
@@ -170,6 +175,8 @@ class Index:
 
     @lru_cache(4096)  # noqa: B019  # of equal ones, it keeps one
     def __floordiv__(self, divisor: int) -> Index:
+        if isinstance(divisor, Length):
+            raise UnboundedError(f"an index is divided by {divisor.size}")
         if divisor == 1:
             return self
         whole, rest = self._divided(divisor)
@@ -186,6 +193,8 @@ class Index:
 
     @lru_cache(4096)  # noqa: B019
     def __mod__(self, divisor: int) -> Index:
+        if isinstance(divisor, Length):
+            raise UnboundedError(f"an index is divided by {divisor.size}")
         if divisor == 1:
             return NOWHERE
         _, rest = self._divided(divisor)
@@ -333,6 +342,14 @@ def variable(name: str, extent: int) -> Index:
     return NOWHERE if extent == 1 else _atom(Variable(name, extent))
 
 
+def length_of(length: int) -> Index:
+    """Return a length as an expression, of the numbers that a call gives."""
+    if not isinstance(length, Length):
+        return Index((), length)
+    place, factor, added = length.parts
+    return Index(((Variable(f"n{place}", (int(length) - added) // factor + 1, place), factor),), added)
+
+
 def extent_of(variables: Iterable[Variable]) -> int:
     """Return how many values some variables take together."""
     return prod(each.extent for each in variables)
@@ -340,7 +357,7 @@ def extent_of(variables: Iterable[Variable]) -> int:
 
 def place_in(variables: Sequence[Variable]) -> Index:
     """Return the number of an iteration among all iterations of some loops, the outermost first."""
-    return linear((variable(*each) for each in variables), tuple(each.extent for each in variables))
+    return linear((variable(each.name, each.extent) for each in variables), tuple(each.extent for each in variables))
 
 
 def looked(value: Any, extent: int) -> Index:
@@ -349,7 +366,7 @@ def looked(value: Any, extent: int) -> Index:
 
 
 def strides(shape: Shape) -> Shape:
-    """Return the strides of a dense array, in elements.
+    """Return the strides of a dense array, in elements; of one whose lengths vary, those for their bounds.
 
     Example:
         >>> strides((2, 3, 4))
@@ -358,7 +375,7 @@ def strides(shape: Shape) -> Shape:
     result, size = [], 1
     for length in reversed(shape):
         result.append(size)
-        size *= length
+        size *= int(length)
     return tuple(reversed(result))
 
 
@@ -394,12 +411,19 @@ def reshaped(indices: tuple[Index, ...], shape: Shape, wanted: Shape) -> tuple[I
     new = [length for length in wanted if length > 1]
     found: list[Index] = []
     while new:
+        if not old:
+            raise UnboundedError(f"a reshape from {shape} to {wanted}")
         taken, made = [old.pop(0)], [new.pop(0)]
         while (have := prod(length for length, _ in taken)) != (want := prod(made)):
+            if not (old if have < want else new):  # formulas that are equal for the bounds alone
+                raise UnboundedError(f"a reshape from {shape} to {wanted}")
             if have < want:
                 taken.append(old.pop(0))
             else:
                 made.append(new.pop(0))
         lengths, places = zip(*taken, strict=True)
+        if len(taken) + len(made) > 2:
+            require_within_one(lengths)
+            require_within_one(tuple(made))
         found += places if len(taken) == len(made) == 1 else unravelled(linear(places, lengths), tuple(made))
     return tuple(found.pop(0) if length > 1 else NOWHERE for length in wanted)

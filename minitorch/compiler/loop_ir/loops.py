@@ -123,6 +123,7 @@ class Buffer:
         written: whether the kernel writes it.
         constant: whether it is the same in all calls, as a frozen weight is.
         bounds: the least and the largest number in it, where they are known and the type has others (of 8 bits).
+        gives_lengths: whether it has the lengths that a call gives (`minitorch.compiler.lengths`).
     """
 
     shape: Shape
@@ -130,6 +131,7 @@ class Buffer:
     written: bool
     constant: bool = False
     bounds: Bounds | None = None
+    gives_lengths: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ...ir import POINTWISE, Node
 from ...passes.lowering.contract import labels_of, space_of
 from ...primitives import Literal
 from ...primitives.sources import GOLDEN, MIXING
+from ..lengths import Length, require_within_one, within_one
 from .expressions import (
     ALWAYS,
     Apply,
@@ -102,6 +103,7 @@ class Lowering:
 
 def _part(labels: tuple[int, ...], at: At, lengths: tuple[int, ...]) -> Index:
     """Return the index in an operand's dimension that joins some dimensions of a contraction's space."""
+    require_within_one(tuple(lengths[label] for label in labels))
     return linear([at[label] for label in labels], tuple(lengths[label] for label in labels))
 
 
@@ -197,6 +199,9 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
     count = indices[0].spec.ndim
     where = []
     for operand, length in zip(indices, x.shape, strict=False):
+        if isinstance(length, Length):  # the number of a row, see `_counts`
+            where.append(_counted(operand, at[:count]))
+            continue
         place = lowering.element(operand, at[:count], inside)
         if isinstance(place, Position) and place.index.bounds[0] >= 0 and place.index.bounds[1] < length:
             where.append(place.index)  # as after a check
@@ -205,7 +210,7 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
     value = lowering.element(x, (*where, *at[count:]), inside)
     used = {atom for part in value.all_parts for atom in looked_up(part)}
     for index, length in zip(where, x.shape, strict=False):
-        if not used.issuperset(atom for atom, _ in index.terms):
+        if not isinstance(length, Length) and not used.issuperset(atom for atom, _ in index.terms):
             value = _checked(value, index, length)
     return value
 
@@ -262,6 +267,7 @@ def _random_bits(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expr
     def folded(x: Expression, bits: int) -> Expression:
         return apply("bitwise_xor", x, shifted("shift_right", x, bits))
 
+    require_within_one(node.shape)
     (state,) = node.inputs
     seed, draw = (apply("cast", lowering.element(state, (NOWHERE + place,), inside)) for place in (0, 1))
     key = apply("add", seed, apply("mul", apply("add", draw, literal(uint64, 1)), literal(uint64, GOLDEN)))
@@ -298,6 +304,33 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
 _SPELLED = ("where", "cast")  # pointwise primitives whose `element` is the printer's and the emitter's own
 
 
+def _is_bounded(node: Node) -> bool:
+    """Return whether an element is found without a comparison with a length that a call gives."""
+    if node.primitive.name == "random_bits":  # of the places of elements in memory
+        return within_one(node.shape)
+    if node.primitive.name == "check":
+        return not any(isinstance(node.params[end], Length) for end in ("low", "high"))
+    x, *indices = node.inputs
+    pairs = zip(indices, x.shape, strict=False)
+    return all(not isinstance(length, Length) or _counts(index, length) for index, length in pairs)
+
+
+def _counts(index: Node, length: Length) -> bool:
+    """Return whether indices are those of all elements, as for one of each row."""
+    while index.primitive.name in ("expand", "reshape", "cast", "check"):
+        index = index.inputs[0]
+    return index.primitive.name == "iota" and index.shape[0] == length
+
+
+def _counted(index: Node, at: At) -> Index:
+    """Return the element of an index that counts."""
+    while index.primitive.name != "iota":
+        movement = _MOVEMENTS.get(index.primitive.name)
+        at = movement(index, at) if movement else at
+        index = index.inputs[0]
+    return at[0]
+
+
 def can_lower(node: Node) -> bool:
     """Return whether a node can be part of an expression; reductions and contractions have their own loops.
 
@@ -305,6 +338,8 @@ def can_lower(node: Node) -> bool:
     in another one, and concatenations of many values, of which every element is a choice among all.
     """
     name = node.primitive.name
+    if name in ("gather", "check", "random_bits") and not _is_bounded(node):
+        return False
     if name == "concatenate":
         return len(node.inputs) <= MOST_JOINED
     dtype = node.inputs[0].dtype if node.inputs else node.dtype

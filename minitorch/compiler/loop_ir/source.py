@@ -210,6 +210,12 @@ class _Printer:
         found = []
         for low, index, high in inside.bounds:
             lowest, highest = index.bounds
+            if lengths := [
+                (atom, -by) for atom, by in index.terms if isinstance(atom, Variable) and atom.place is not None
+            ]:
+                end = Index(tuple(lengths), high)
+                found.append(f"{self.index(index + (end - high))} < {self.index(end)}")
+                continue
             left = f"{low} <= " if lowest < low else ""
             right = f" < {high}" if highest >= high else ""
             found.append(f"{left}{self.index(index)}{right}")
@@ -310,6 +316,8 @@ def printed(kernel: LoopKernel, procedures: Iterable[Procedure], name: str = "ke
     for (_, _, start), phase, one in zip(kernel.parts, kernel.phases, procedures, strict=True):
         body += ["    # when all of that is done:"] if phase > before else []
         printer = _Printer(names[start:])
+        for length, number in one.lengths.items():
+            printer._line(1, f"{length} = int({names[start + number]}[{length.place}])")
         printer.block(one.body, 1)
         body += printer.lines
         before = phase

@@ -17,6 +17,7 @@ from operator import is_
 from typing import Any
 
 from ...dtypes import DType
+from ..lengths import Length
 from .expressions import (
     ALWAYS,
     Choose,
@@ -150,7 +151,7 @@ class Nested:
         if not body:
             return ()
         guard = sole_guard(body)
-        if isinstance(self, For) and guard is not None:
+        if isinstance(self, For) and guard is not None and self.kind is not Kind.PARALLEL:
             outside = Inside(tuple(one for one in guard.inside.bounds if not one[1].depends_on(self.variable)))
             within = Inside(tuple(one for one in guard.inside.bounds if one not in outside.bounds))
             if within != guard.inside or within == ALWAYS:
@@ -204,6 +205,20 @@ class Procedure:
 
     buffers: tuple[Buffer, ...]
     body: Block
+
+    @property
+    def lengths(self) -> dict[Variable, int]:
+        """The lengths that a call gives, each with the number of the argument that they are in."""
+        number = next((number for number, each in enumerate(self.buffers) if each.gives_lengths), None)
+        if number is None:
+            return {}
+        found = frozenset[Variable]()
+        for each in statements(self.body):
+            if isinstance(each, If):
+                found |= each.inside.variables
+            elif isinstance(each, (Store, Accumulate)):
+                found |= each.index.variables | each.value.variables
+        return {each: number for each in sorted(found) if each.place is not None}
 
 
 def statements(block: Block) -> Iterator[Statement]:
@@ -416,5 +431,10 @@ def _sums(value: Expression) -> Iterator[tuple[Sum, Inside]]:
 def in_loops(variables: tuple[Variable, ...], body: Block) -> Block:
     """Return loops over some variables around a block, the outermost first."""
     for variable in reversed(variables):
+        if isinstance(variable.extent, Length):
+            own = Variable(variable.name, int(variable.extent))
+            body = substituted(body, {variable: Index(((own, 1),))})
+            body = (If(ALWAYS.below(Index(((own, 1),)), variable.extent), body),)
+            variable = own
         body = (For(variable, body),)
     return body

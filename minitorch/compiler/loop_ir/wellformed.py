@@ -6,16 +6,19 @@ kinds. That a rewrite keeps the numbers is not checked here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
-from .expressions import Expression, indices_of
-from .index import Index, Looked, Variable
+from ..lengths import Length, within_one
+from .expressions import Expression, Load, indices_of
+from .index import Index, Looked, Variable, length_of
 from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store, loaded
 
 # Bytes of all local arrays. Threads have stacks of 8 MB on Linux, and of 512 KB to 16 MB elsewhere; the blocks that
 # matrix products pack take up to 1.3 MB. Raising it lets schedules stage more, and overflows small stacks.
 STACK = 4 << 20
+Bound = tuple[int, Index, int]
 LANES = 64  # lanes of a vector, at most: the bytes of the widest registers
 COPIES = 4096  # of a statement in unrolled loops; raising it allows code that takes seconds to compile
 
@@ -115,9 +118,67 @@ def _of_value(value: Expression, scope: _Scope, own: frozenset[Local]) -> Iterat
 def _of_index(index: Index, scope: _Scope, own: frozenset[Local]) -> Iterator[str]:
     for atom, _ in index.terms:
         if isinstance(atom, Variable):
-            if atom not in scope.loops:
+            if atom not in scope.loops and atom.place is None:
                 yield f"a variable is used in its loop, but {atom.name!r} is used outside"
         elif isinstance(atom, Looked):
             yield from _of_value(atom.value, scope, own)
         else:
             yield from _of_index(atom.index, scope, own)
+
+
+def beyond_lengths(procedure: Procedure) -> dict[int, str]:
+    """Return the arguments with elements that no guard keeps within the length of a call, each with such an access.
+
+    The argument's memory ends there. A definition has such accesses where the program knows more than its loops, as of
+    ``x[n - 1]``. A schedule may not add others.
+    """
+    if not procedure.lengths:
+        return {}
+    sizes = {
+        number: length_of(size)
+        for number, each in enumerate(procedure.buffers)
+        if isinstance(size := prod(each.shape), Length) and within_one(each.shape)
+    }
+    found: dict[int, str] = {}
+
+    def check(number: int | Local, index: Index, guards: Sequence[Bound]) -> None:
+        if isinstance(number, int) and number in sizes and not _is_within(index, sizes[number], guards):
+            found.setdefault(number, f"element {index} of {sizes[number]}")
+
+    def within(block: Block, guards: tuple[Bound, ...]) -> None:
+        for each in block:
+            match each:
+                case For():
+                    within(each.body, guards)
+                case If():
+                    within(each.body, (*guards, *each.inside.bounds))
+                case Store() | Accumulate():
+                    check(each.array, each.index, guards)
+                    for part in each.value.all_parts:
+                        if isinstance(part, Load):
+                            check(part.buffer, part.index, (*guards, *part.inside.bounds))
+
+    within(procedure.body, ())
+    return found
+
+
+def _is_within(index: Index, size: Index, guards: Sequence[Bound]) -> bool:
+    """Return whether an index is below a size that a call gives, by a guard with lengths and those without."""
+    plain = [guard for guard in guards if not any(map(_is_given, guard[1].variables))]
+    return any(_without(index - size, (guard, *plain)).bounds[1] < 0 for guard in guards if guard not in plain)
+
+
+def _without(distance: Index, guards: Sequence[Bound]) -> Index:
+    """Return a larger expression: without multiples of indices that are not above 0, as guards say."""
+    for _, guarded, high in guards:
+        for atom, by in guarded.terms:
+            times, rest = divmod(distance.coefficient(atom), by)
+            larger = distance - (guarded + (1 - high)) * times
+            if not rest and times > 0 and larger.bounds[1] < distance.bounds[1]:
+                distance = larger
+                break
+    return distance
+
+
+def _is_given(variable: Variable) -> bool:
+    return variable.place is not None

@@ -7,7 +7,7 @@ code: inputs, outputs, the arena, and the results of library calls.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, groupby
 from typing import Any, Protocol
@@ -17,12 +17,13 @@ import numpy as np
 from ...graph import Graph
 from ...graph.values import bodies, shared
 from ...interpreters import run_silently
-from ...ir import Node
+from ...ir import Node, Shape
 from ..fusion.roots import is_stored_already, output_base
 from ..kernels.arena import ALIGNMENT
 from ..kernels.kernel import Kernel
 from ..kernels.ledger import Ledger
 from ..kernels.placement import Placement
+from ..lengths import Length, at_lengths, in_memory, padded, within_one
 from . import cache
 from .driver import CONTIGUOUS, WRITEABLE, driver
 from .memory_pool import Array, address, pool
@@ -35,7 +36,8 @@ QUICK = GRAIN // 4  # the same unit: a run of kernels below it keeps the GIL
 _NO_ARENA = np.empty(ALIGNMENT, np.uint8)
 
 
-def _cost(kernel: Kernel) -> float:
+def work_of(kernel: Kernel) -> float:
+    """Return the bytes that a kernel moves plus its FLOPs."""
     return float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
 
 
@@ -65,6 +67,7 @@ class CallMemory:
     Attributes:
         arrays: the number of arrays when a call begins: inputs, outputs, the arena.
         count: of all places.
+        lengths: the place of the lengths that a call gives, if it gives some.
         flags: the NumPy flags that each of the arrays must have.
         new: makes the arena.
     """
@@ -81,6 +84,9 @@ class CallMemory:
         overwritten = placement.overwritten.values()
         self.flags = [CONTIGUOUS | WRITEABLE if place in overwritten else CONTIGUOUS for place in range(self.arrays)]
         self.count = 1 + self.arrays
+        inputs = ledger.graph.inputs
+        given = next((each.lengths for node in inputs for each in node.shape if isinstance(each, Length)), None)
+        self.lengths = None if given is None else 1 + inputs.index(given.node)
         self.constants: dict[Node, Array] = {}
         for kernel in ledger.kernels:
             for node in kernel.nodes if kernel.loops is None else ():
@@ -120,17 +126,28 @@ class Access:
         self.shape, self.dtype = node.shape, node.dtype.numpy
         self.constant = call_memory.constants.get(node)
         self.in_arena = self.place == call_memory.arena
+        self.lengths = call_memory.lengths
 
     def of(self, memory: Memory) -> Array:
         """Return the array."""
+        shape = self.shape if self.lengths is None else in_memory(self.shape, memory[self.lengths])
         if self.in_arena:
-            array = np.ndarray(self.shape, self.dtype, memory[self.place], self.offset)
+            array = np.ndarray(shape, self.dtype, memory[self.place], self.offset)
         else:
             array = memory[self.place] if self.constant is None else self.constant
-            array = array if array.shape == self.shape else array.reshape(self.shape)
+            array = array if array.shape == shape else array.reshape(shape)
+        if self.lengths is not None:
+            array = array[tuple(map(slice, at_lengths(self.shape, memory[self.lengths])))]
         for node in self.chain:
-            array = node.primitive.evaluate(array, **node.params)
+            array = node.primitive.evaluate(array, **_params(node, memory, self.lengths))
         return np.asarray(array)
+
+
+def _params(node: Node, memory: Memory, lengths: int | None) -> Mapping[str, Any]:
+    """Return the parameters of a node in a call."""
+    if lengths is None:
+        return node.params
+    return {name: at_lengths(value, memory[lengths]) for name, value in node.params.items()}
 
 
 class KernelRun:
@@ -143,7 +160,7 @@ class KernelRun:
 
     def __init__(self, kernels: Sequence[Kernel], records: Sequence[int]) -> None:
         self.kernels, self.records = kernels, records
-        self.is_quick = sum(map(_cost, self.kernels)) <= QUICK
+        self.is_quick = sum(map(work_of, self.kernels)) <= QUICK
 
     def run(self, memory: Memory, places: Any) -> None:
         """Call them."""
@@ -163,7 +180,7 @@ class Shared:
 
     def __init__(self, kernels: Sequence[Kernel], records: Sequence[int]) -> None:
         self.kernels, self.records = kernels, records
-        self.extent, self.cost = kernels[0].units, _cost(kernels[0])
+        self.extent, self.cost = kernels[0].units, work_of(kernels[0])
         from . import threads
 
         self._run = threads.run
@@ -182,7 +199,7 @@ class Call:
     def __init__(
         self, kernels: Sequence[Kernel], call_memory: CallMemory, compile: Compile, kept: Container[Node]
     ) -> None:
-        self.kernels, self.kept = kernels, kept
+        self.kernels, self.kept, self.lengths = kernels, kept, call_memory.lengths
         self.nodes = kernels[0].nodes
         self.operands = [Access(call_memory, operand, kernels[0].reads) for operand in self.nodes[0].inputs]
         self.places = [call_memory.where(node)[0] for node in self.nodes]
@@ -196,7 +213,7 @@ class Call:
         """Evaluate the primitive."""
         operands, node = [operand.of(memory) for operand in self.operands], self.nodes[0]
         try:
-            results = self._results(operands)
+            results = self._results(operands, memory)
         except Exception as error:
             error.add_note(f"in {node.primitive.name}: {node.spec}, recorded at {node.source}")
             raise
@@ -204,13 +221,22 @@ class Call:
             others = [*operands, *results[:number]] if node in self.kept else operands
             if any(np.may_share_memory(result, other) for other in others):
                 result = np.array(result)  # the operands may be overwritten while the result is needed
-            memory[place] = result = np.ascontiguousarray(result).reshape(node.shape)
+            memory[place] = result = self._laid_out(result, node.shape, memory)
             places[place] = address(result)
 
-    def _results(self, operands: Sequence[Array]) -> list[Array]:
+    def _laid_out(self, result: Array, shape: Shape, memory: Memory) -> Array:
+        """Return a result as kernels expect it in memory."""
+        if self.lengths is not None:
+            if not within_one(shape):
+                return padded(result, shape)
+            shape = at_lengths(shape, memory[self.lengths])
+        return np.ascontiguousarray(result).reshape(shape)
+
+    def _results(self, operands: Sequence[Array], memory: Memory) -> list[Array]:
         node = self.nodes[0]
         if node.primitive.together is None:
-            return [run_silently(lambda: node.primitive.evaluate(*operands, **node.params))]
+            params = _params(node, memory, self.lengths)
+            return [run_silently(lambda: node.primitive.evaluate(*operands, **params))]
         if self._repetition is not None:
             found = self._repetition([np.asarray(operand, order="C") for operand in operands])
         else:
@@ -296,7 +322,7 @@ def _kind(kernel: Kernel) -> type[KernelRun | Shared] | None:
     """Return the kind of step that runs a kernel's machine code; None if it has none."""
     if kernel.loops is None:
         return None
-    return Shared if _cost(kernel) >= 2 * GRAIN and kernel.units > 1 else KernelRun
+    return Shared if work_of(kernel) >= 2 * GRAIN and kernel.units > 1 else KernelRun
 
 
 def _places_of(kernel: Kernel, call_memory: CallMemory, kept: Container[Node]) -> list[int]:

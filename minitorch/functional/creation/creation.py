@@ -17,7 +17,7 @@ from ... import primitives as P
 from ...dtypes import DType
 from ...errors import DTypeError
 from ...interpreters import concrete
-from ...sizes import larger
+from ...sizes import hint_of, larger
 from ...tensor import Tensor
 from ..families import member
 from ..operands import Number, fitting, number, to_dtype
@@ -48,7 +48,7 @@ def full(size: int | Sequence[int], fill_value: Any, *, dtype: DType | None = No
         raise TypeError(
             f"full: the value is a number or a 0-dimensional tensor, not {type(value).__name__}: {value!r:.60}"
         )
-    dtype = dtype or dtypes.PYTHON_TYPES[type(value)]
+    dtype = dtype or dtypes.PYTHON_TYPES[type(hint_of(value))]
     return P.constant(value=fitting("full", value, dtype), shape=shape, dtype=dtype)
 
 

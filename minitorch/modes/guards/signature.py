@@ -7,7 +7,7 @@ the modes of the thread: whether gradients are recorded, and its handler.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -50,6 +50,16 @@ class Call(NamedTuple):
     structure: Structure
     tensors: Given
     key: Any
+    kinds_at: Sequence[int] = ()  # where the key has the kinds of the tensors
+
+    @property
+    def family(self) -> Any:
+        """The key without the lengths of dimensions."""
+        key = list(self.key)
+        for place in self.kinds_at:
+            shape, *rest = key[place]
+            key[place] = (len(shape), *rest)
+        return tuple(key)
 
 
 def _parts(bounds: slice) -> tuple[Any, Any, Any]:
@@ -143,6 +153,7 @@ class Signatures:
         tensors: dict[int, Tensor] = {}  # by id: a tensor that is given twice is one input of the graph
         simple = not kwargs and all(child is LEAF for child in structure.children[0].children)
         kinds: list[Any] = [len(leaves) if simple else structure]
+        kinds_at: list[int] = []
         for index, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, np.generic)):
                 arrays[len(tensors)] = leaf
@@ -153,6 +164,7 @@ class Signatures:
                     continue
                 tensors[id(leaf)] = leaf
                 needs = leaf.requires_grad and (2 if leaf._entry is None else 1)
+                kinds_at.append(len(kinds))
                 kinds.append((leaf._value.shape, self._type_of(leaf), needs))
                 if needs == 2 and (hooks := hooks_of(leaf)):  # a backward inside runs them
                     kinds.append(hooks)
@@ -169,7 +181,7 @@ class Signatures:
             else:
                 raise self._not_plain(leaf, self.leaf_names(structure)[index])
         found = Given(tensors.values(), parts.containers, arrays)
-        return Call(leaves, structure, found, (*kinds, *_modes()))
+        return Call(leaves, structure, found, (*kinds, *_modes()), kinds_at)
 
     def _type_of(self, tensor: Tensor) -> Any:
         """Return NumPy's type of a tensor's elements; copy a value on a device, unless the backend takes it there."""

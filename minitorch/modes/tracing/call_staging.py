@@ -31,6 +31,7 @@ class CallStaging(Staging):
             Operations of a `Function` are not among them, since its result has a derivative.
         overwritten: the last tensor that was written in place although it is on the tape.
         known: tensors from outside whose values decide shapes; the trace depends on these.
+        sized_inputs: the inputs that have symbolic sizes.
         observer: the profile function that looks for the user's functions, if there is one.
     """
 
@@ -39,6 +40,7 @@ class CallStaging(Staging):
         self.untaped: set[Node] = set()
         self.overwritten: Spec | None = None
         self.known: list[Captured] = []  # those whose values decide shapes
+        self.sized_inputs: list[Node] = []
         self.observer: Profile | None = None
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...autograd import tape
+from ...dtypes import DType
 from ...errors import AutogradError
 from ...functional.options import is_traced
 from ...graph import Graph
 from ...interpreters import Callback, concrete, is_grad_enabled
-from ...ir import INPUT, Node, Spec, user_source
+from ...ir import INPUT, Node, Shape, Spec, user_source
 from ...primitives import constant, reshape
+from ...sizes import key_of
 from ...tensor import Remote, Tensor, with_value
 from .call_staging import CallStaging
 from .effects import Effects
@@ -34,13 +36,14 @@ class Backward:
         outputs: the results that it starts from.
         leaves: the results that are leaves made inside, and require a gradient.
         wanted: the inputs of the forward graph that get gradients; after these, the `leaves`.
-        read: inputs of the forward graph whose values it reads.
+        read: inputs of the forward graph whose values it reads, and `sizes`.
         computed: nodes of the forward graph whose values it reads; they become further outputs of that graph.
         cotangents: its inputs for the cotangents.
         gradients: its outputs; None where the results do not depend on the input.
         nodes: its computation, in program order.
         callbacks: the callbacks of hooks.
         refused: the reason why there are no gradients, which is raised on request, as in eager mode.
+        sizes: inputs of the forward graph that only give the lengths of dimensions.
         overwritten: a tensor on the tape that the function wrote to under `no_grad`, if there is one.
     """
 
@@ -55,6 +58,7 @@ class Backward:
     refused: AutogradError | None = None
     overwritten: Spec | None = None
     leaves: Sequence[int] = ()
+    sizes: Sequence[Node] = ()
 
 
 def record_backward(
@@ -99,10 +103,12 @@ def record_backward(
     used += [node for each in callbacks for node in each.nodes]
     outside, views = _bases({id(node): node for node in used if id(node) not in own}, staging.untaped)
     nodes = [*(node for node in staging.nodes[:before] if id(node) in views), *nodes]
+    read = [node for node in outside if node.primitive is INPUT]
+    sizes = _sources_of_sizes((*outside, *cotangents), staging)
     return Backward(
         outputs=starts,
         wanted=wanted,
-        read=[node for node in outside if node.primitive is INPUT],
+        read=[*read, *sizes],
         computed=[node for node in outside if node.primitive is not INPUT],
         cotangents=cotangents,
         gradients=gradients,
@@ -110,7 +116,18 @@ def record_backward(
         callbacks=callbacks,
         overwritten=staging.overwritten,
         leaves=leaves,
+        sizes=sizes,
     )
+
+
+def _sources_of_sizes(known: Sequence[Node], staging: CallStaging) -> list[Node]:
+    """Return the inputs whose shapes have symbols that no known value has."""
+    symbols, found = {key_of(length) for node in known for length in node.shape}, []
+    for node in staging.sized_inputs:
+        own = {key_of(length) for length in node.shape}
+        found += [node] if not own <= symbols else []
+        symbols |= own
+    return found
 
 
 def _bases(outside: dict[int, Node], untaped: Container[Node]) -> tuple[list[Node], set[int]]:
@@ -192,6 +209,7 @@ class _Call:
         self.sources = tuple([inputs[place] for place in recorded.wanted])
         computed = values[len(values) - len(recorded.computed) :]
         self.saved = [*[arrays[place] for place in of._read], *computed]
+        self.shapes = [values[position].shape for position in recorded.outputs]
         self.versions = [tensor._root._version for tensor in inputs]
         # A random generator's state, a running mean: a replay starts from their earlier values.
         self.before = {place: _kept(arrays[place]) for place in of.overwritten(inputs)}
@@ -203,12 +221,14 @@ class _Call:
         forward, recorded = self.of.forward, self.of.recorded
         if recorded.refused is not None:
             raise recorded.refused.again()
-        specs = [forward.outputs[position].spec for position in recorded.outputs]
-        filled = [cotangents.get(position, _zeros(spec)) for position, spec in enumerate(specs)]
+        filled = [
+            cotangents.get(place, _zeros(shape, forward.outputs[position].dtype))
+            for place, (position, shape) in enumerate(zip(recorded.outputs, self.shapes, strict=True))
+        ]
         if is_grad_enabled():
             gradients = iter(self._replayed(filled))
         else:
-            self._check(self.of._read)
+            self._check(self.of._read[: len(recorded.read) - len(recorded.sizes)])
             gradients = iter(self._gradients(filled))
         return [None if node is None else next(gradients) for node in recorded.gradients]
 
@@ -286,5 +306,5 @@ def _detached(recorded: Backward, name: str) -> tuple[Graph, list[Callback]]:
     ]
 
 
-def _zeros(spec: Spec) -> Tensor:
-    return constant(value=0, shape=spec.shape, dtype=spec.dtype)
+def _zeros(shape: Shape, dtype: DType) -> Tensor:
+    return constant(value=0, shape=shape, dtype=dtype)

@@ -14,9 +14,11 @@ from ...ir import Shape, Spec
 from ...nn import Module
 from ...packages import is_installed, load
 from ...passes import Stage
+from ...sizes import Guard
 from ...tensor import Tensor
 from ...tree import LEAF, Structure
 from .program import Program
+from .sized import Sized
 
 if TYPE_CHECKING:
     from minitorch_profiler.breakeven import BreakEven
@@ -60,6 +62,7 @@ class SignatureReport:
         same: names of tensors that are given a second time, and the names of the first.
         structure: of the arguments.
         constants: values from outside that are constants of the graph, by name; a change leads to a new trace.
+        guards: what other lengths have to keep for the trace to be right for them; empty for a trace of one size.
         mode: the key of the handler that the call was made under, such as that of autocast.
         called: whether it was traced for a call, and not for inspection.
         program: the graph, before and after the passes, and its executable.
@@ -83,6 +86,7 @@ class SignatureReport:
     structure: Structure = LEAF
     arguments_written: tuple[str, ...] = ()
     constants: dict[str, Any] = field(default_factory=dict)
+    guards: tuple[Guard, ...] = ()
     mode: Any = None
     called: bool = False
     program: Program | None = None
@@ -110,6 +114,11 @@ class SignatureReport:
             structure=request.structure,
             mode=None if handler is None else handler.key,
         )
+
+    @property
+    def is_for_many(self) -> bool:
+        """Whether the trace is for many sizes."""
+        return self.program is not None and isinstance(self.program.compiled, Sized)
 
     @property
     def hits(self) -> int:
@@ -149,6 +158,12 @@ class SignatureReport:
         )
         if is_installed("minitorch_profiler") and (paid := self.break_even) is not None:
             yield f"{paid} (measured on zeros)"
+        compiled: Any = self.program.compiled if self.program else None
+        if isinstance(compiled, Sized):
+            how = f"each by itself, since {compiled.refused}" if compiled.refused else "once for all up to a bound"
+            yield f"for many sizes, compiled {how}: {counted(compiled.compilations, 'compilation')}"
+        for guard in self.guards:
+            yield f"guard: {guard.condition}" + (f", asked at {guard.source}" if guard.source else "")
         lists = {
             "from outside": self.captured,
             "written back": (*self.arguments_written, *self.written),

@@ -31,6 +31,7 @@ class Request(NamedTuple):
         leaves, structure: the arguments ``(args, kwargs)``, taken apart.
         names: a name for each leaf.
         donated: the places of the tensors whose memory may be used for the results, with the names of the arguments.
+        symbols: of the dimensions whose length may be another one in later calls, by the names of the arguments.
     """
 
     function: Callable[..., Any]
@@ -38,6 +39,7 @@ class Request(NamedTuple):
     structure: Structure
     names: list[str]
     donated: Mapping[int, str] = MappingProxyType({})
+    symbols: Mapping[str, Mapping[int, str]] = MappingProxyType({})
 
     @property
     def name(self) -> str:

@@ -34,6 +34,7 @@ from ...interpreters import (
 from ...ir import Node
 from ...passes import LOWERING, Run, run_pipeline
 from ...tensor import Remote, Tensor, fetched, note_write
+from .sized import Sized, at_shapes, guards_of, settled_pipeline
 
 if TYPE_CHECKING:
     from ...compiler.kernels.ledger import Ledger
@@ -100,10 +101,15 @@ class Program:
         self.updates, self.donated = updates or {}, donated
         with span("passes", graph.name), COLLECTED_RARELY:
             passes = backends.passes_for(backend) if options.passes is None else options.passes
-            self.pipeline: Run = run_pipeline(graph, passes)
+            guards = guards_of(graph)
+            self.pipeline: Run = settled_pipeline(graph, passes, guards) if guards else run_pipeline(graph, passes)
         with span("compile", graph.name), COLLECTED_RARELY:
             own = {"own": options.own} if options.own else {}
-            self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **own)
+            self.compiled: backends.Executable
+            if guards:
+                self.compiled = Sized(graph, self.pipeline.graph, options, self.updates, donated)
+            else:
+                self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **own)
         self.execute = options.policy.executable(self)
         self.run: backends.Executable = self.execute
         if self.execute is self.compiled:
@@ -162,6 +168,7 @@ def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = (
 
     Autograd sees every one, but for those that it did not see when they were recorded, `untaped`.
     """
+    graph, untaped = at_shapes(graph, [tensor.shape for tensor in tensors], untaped)
     values: dict[Node, Tensor] = dict(zip(graph.inputs, tensors, strict=True))
     recording = is_grad_enabled()
     try:

@@ -15,8 +15,9 @@ from typing import Any
 
 from ...graph import Graph
 from ...interpreters import Captured, span
-from ...ir import Shape
+from ...ir import Shape, as_input_name
 from ...nn import Module
+from ...sizes import Guards
 from ...tensor import Tensor, fetched
 from ...tree import Structure
 from ..guards.kinds import MOST_BYTES
@@ -30,20 +31,23 @@ from .explain import SignatureReport
 from .options import Options, Request
 from .program import Callbacks, Program
 from .recording import Recorded, record
+from .sized import SizedStaging
 from .traced import TakingTurns, Traced
 
 
 def trace(request: Request, options: Options, report: SignatureReport) -> Traced:
     """Run a function once with stand-ins for its tensors, compile the recorded graph, and fill in the report."""
-    function, leaves, structure, names, donated = request
+    function, leaves, structure, names, donated, symbols = request
     policy, name, start = options.policy, request.name, time.perf_counter()
     with span("trace", name):
         around = Observed(function, zip(names, leaves, strict=True), policy.sees_libraries)
-        staging = CallStaging(name, around.names)
+        staging = SizedStaging(name, around.names, symbols, Guards()) if symbols else CallStaging(name, around.names)
         staging.keeps_values = policy.is_frozen
         reachable = Places(function, [leaf for leaf in leaves if isinstance(leaf, Module) or callable(leaf)])
         try:
             recorded = record(function, leaves, structure, names, staging, around, policy.is_frozen, reachable)
+            if isinstance(staging, SizedStaging):
+                report.guards = staging.settled_guards(recorded)
             around.watches += [contents_of(item) for item in dict.fromkeys(staging.known)]
             policy.accept(request, recorded, staging, around)
         except BaseException:
@@ -68,6 +72,9 @@ def trace(request: Request, options: Options, report: SignatureReport) -> Traced
     captured = staging.captured.values()
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
     report.program, report.backward = program, backward.program if backward else None
+    if symbols:
+        specs = {str(node.params["name"]): node.spec for node in recorded.graph.inputs}
+        report.arguments |= {each: specs[as_input_name(each)] for each in symbols}
     named = list(zip(names, leaves, strict=True))
     plain = {name: leaf for name, leaf in named if not isinstance(leaf, (Tensor, Module))}
     report.constants = plain | around.constants()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ... import backends
-from ...errors import ArgumentError, compose
+from ...errors import ArgumentError, TracingError, compose
 from ...interpreters import is_grad_enabled, leaked
 from ...interpreters.state import thread
 from ...ir import Node, warn_user
@@ -30,6 +30,7 @@ from ..tracing.explain import SignatureReport, difference
 from ..tracing.options import PLAIN, Options, Policy, Request
 from ..tracing.trace import trace
 from ..tracing.traced import Traced
+from .many_sizes import Given, ManySizes
 
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own
@@ -59,6 +60,7 @@ class Calling(Generic[P, R]):
         donate: Donations = (),
         check: bool | str | Path = False,
         schedules: Own | None = None,
+        dynamic_shapes: Given | bool | None = None,
     ) -> None:
         backends.check(backend)
         if not callable(function):
@@ -80,9 +82,16 @@ class Calling(Generic[P, R]):
         self._signature = self._signatures.of
         self._usual_length = self._signatures.usual_length
         self._traced: dict[Any, list[Traced] | Lent] = {}
+        self._apart: dict[Any, Traced] = {}  # for one size where calls use a trace for many
         self._reports: list[SignatureReport] = []
         self._traces = 0
         self._warned = False
+        self.dynamic_shapes = dynamic_shapes
+        finds = dynamic_shapes is None and backends.bounding(backend) is not None and not check and not schedules
+        self._sizes: ManySizes | None = None
+        if (dynamic_shapes and not check) or finds:
+            given = None if isinstance(dynamic_shapes, bool) else dynamic_shapes
+            self._sizes = ManySizes(given, surroundings.name(function))
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())
         self.__name__ = surroundings.name(function)
@@ -129,7 +138,10 @@ class Calling(Generic[P, R]):
         for traced in self._traced.get(call.key, ()):
             if traced.is_current(call.tensors):
                 return traced
-        return None
+        found = self._sizes.known(call) if self._sizes is not None else None
+        if found is not None:
+            self._remember(call, found)
+        return found
 
     def _traced_once(self, call: Call) -> Traced:
         """Return the trace of a signature; of several threads that need it, one traces."""
@@ -152,22 +164,52 @@ class Calling(Generic[P, R]):
         for leaf in call.leaves:
             if isinstance(leaf, Tensor) and isinstance(leaf._value, Node):  # no compiled call has a key like its
                 raise leaked(leaf)
-        request, key = self._request(call), call.key
+        request = self._request(call)
         report = SignatureReport.of_call(request, is_grad_enabled())
         report.reason = self._reason(report, call)
-        traced = self._made(request, report)
-        if key not in self._traced:
-            self._traced[key] = []
-            if (module := next((leaf for leaf in request.leaves if isinstance(leaf, Module)), None)) is not None:
-                from ..tracing.module_traces import Lent
-
-                self._traced[key] = Lent(module, partial(self._forget, key))
-        self._traced[key].append(traced)
+        traced = self._made_for_sizes(request, report, call) or self._made(request, report)
+        self._remember(call, traced)
         self._reports.append(report)
         self._traces += 1
         if len(self._reports) > self.max_signatures:
             self._make_room(report)
         return traced
+
+    def _made_for_sizes(self, request: Request, report: SignatureReport, call: Call) -> Traced | None:
+        """Return a trace for this call and others of its dynamic sizes; None without any, or if it needs its own."""
+        symbols = self._sizes.symbols(call, request.names) if self._sizes is not None else {}
+        if self._sizes is None or not symbols:
+            return None
+        try:
+            traced = self._made(request._replace(symbols=symbols), report)
+        except TracingError as error:
+            if error.code != "MT118" or self._sizes.given is not None:
+                raise
+            self._sizes.keep_apart(call)
+            return None
+        self._sizes.add(call, request.names, symbols, traced, report.guards)
+        return traced
+
+    def _of_one_size(self, call: Call) -> Traced:
+        """Return a trace for the sizes of a call alone, to look into."""
+        with self._lock:
+            known = self._apart.get(call.key)
+            if known is None or not known.is_current(call.tensors):
+                request = self._request(call)
+                report = SignatureReport.of_call(request, is_grad_enabled())
+                known = self._apart[call.key] = self._made(request, report)
+            return known
+
+    def _remember(self, call: Call, traced: Traced) -> None:
+        """Keep a trace for calls alike."""
+        key = call.key
+        if key not in self._traced:
+            self._traced[key] = []
+            if (module := next((leaf for leaf in plain(call.leaves) if isinstance(leaf, Module)), None)) is not None:
+                from ..tracing.module_traces import Lent
+
+                self._traced[key] = Lent(module, partial(self._forget, key))
+        self._traced[key].append(traced)
 
     def _forget(self, key: Any, reports: Sequence[SignatureReport]) -> None:
         """Forget a signature whose module is gone."""
@@ -217,5 +259,7 @@ class Calling(Generic[P, R]):
         for key, variants in list(self._traced.items()):
             for traced in [traced for traced in variants if traced.report is victim]:
                 variants.remove(traced)
+                if self._sizes is not None:
+                    self._sizes.forget(traced)
             if not list(variants):
                 self._traced.pop(key, None)

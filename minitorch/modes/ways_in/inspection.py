@@ -38,9 +38,13 @@ class Inspectable(Calling[P, R], Explorable):
     """Function that can be inspected: every method takes the arguments of a call."""
 
     def looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, Sequence[Tensor]]:
-        """Return the trace of a call, made now if there was none, and the tensors of the call."""
+        """Return the trace of a call, made now if there was none, and the tensors of the call.
+
+        In place of a trace for many sizes it is one for those of the call, which calls do not use.
+        """
         call = self._signature(args, kwargs)
-        return self._traced_once(call), call.tensors
+        traced = self._traced_once(call)
+        return (self._of_one_size(call) if traced.report.is_for_many else traced), call.tensors
 
     def request(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request | None:
         """Return a call as something to trace; None if there is nothing but a graph."""
@@ -52,7 +56,7 @@ class Inspectable(Calling[P, R], Explorable):
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """Return the graph as traced for these arguments; nothing but tracing is run."""
-        return self.traced(*args, **kwargs).program.graph
+        return self._traced_once(self._signature(args, kwargs)).program.graph
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """Return the traced graph, the graph after each pass with statistics, then kernels, loops, LLVM, assembly."""
@@ -161,7 +165,7 @@ class Inspectable(Calling[P, R], Explorable):
         from ...compiler.kernels.cost import fused_cost
 
         program = self.traced(*args, **kwargs).program
-        return fused_cost(self.ledger(*args, **kwargs), program.graph, program.updates, program.donated)
+        return fused_cost(program.ledger, program.graph, program.updates, program.donated)
 
     def ledger(self, *args: Any, **kwargs: Any) -> Ledger:
         """Return the kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
@@ -173,7 +177,7 @@ class Inspectable(Calling[P, R], Explorable):
             >>> kernel.kind, kernel.bytes_read, kernel.bytes_written
             ('K2', 128, 16)
         """
-        return self.traced(*args, **kwargs).program.ledger
+        return self._traced_once(self._signature(args, kwargs)).program.ledger
 
     def program(self, *args: Any, **kwargs: Any) -> tuple[Program, list[np.ndarray[Any, Any]]]:
         """Return the program for these arguments, and copies of its inputs: arguments, and tensors from outside.
@@ -221,6 +225,8 @@ class Inspectable(Calling[P, R], Explorable):
         if traced is None:
             request = self._request(call)
             traced = self._made(request, SignatureReport.of_call(request, is_grad_enabled()))
+        elif traced.report.is_for_many:
+            traced = self._of_one_size(call)
         arrays = [fetched(tensor) for tensor in traced.inputs(call.tensors)]
         ablation: Ablation = load("minitorch_checking.ablation").ablate(traced.program, arrays, seconds)
         return ablation

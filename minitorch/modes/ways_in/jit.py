@@ -24,6 +24,7 @@ from ..guards.donation import Names as Donations
 from ..tracing.explain import counted
 from .calling import P, R
 from .inspection import Inspectable
+from .many_sizes import Given
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
@@ -73,7 +74,7 @@ class Jitted(Inspectable[P, R]):
     @property
     def _settings(self) -> tuple[Any, ...]:
         names, most = self.static_argnames, self.max_signatures
-        return self.backend, self.passes, names, most, self.donate, self.check, self.schedules
+        return self.backend, self.passes, names, most, self.donate, self.check, self.schedules, self.dynamic_shapes
 
     def _of(self, function: Callable[..., Any]) -> Jitted[..., Any]:
         """Return another function, jitted in the same way."""
@@ -152,6 +153,7 @@ class JitOptions(TypedDict, total=False):
     max_signatures: int
     donate: Donations
     check: bool | str | Path
+    dynamic_shapes: Given | bool | None
     device: str | None
 
 
@@ -176,6 +178,7 @@ def jit(
     max_signatures: int = MAX_SIGNATURES,
     donate: Donations = (),
     check: bool | str | Path = False,
+    dynamic_shapes: Given | bool | None = None,
     device: str | None = None,
 ) -> Jitted[..., Any] | Callable[[Callable[..., Any]], Jitted[..., Any]]:
     """Compile a function: trace it once per signature, then run the graph.
@@ -199,6 +202,12 @@ def jit(
             nothing, the error names the faulty pass, or the kernel and the node, and a reproducer is written (to a
             temporary folder, or to the one given here). ``checked()`` gives the largest difference of each output, in
             units in the last place. If every part is right, rounding errors have added up, and nothing is raised.
+        dynamic_shapes: dimensions whose length may be another one in every call, with a name for each:
+            ``{"x": {0: "batch"}}``. Dimensions of one name have one length. There is one trace for all lengths from 2
+            on that keep its guards, which ``explain()`` lists; the backend ``llvm`` compiles it once, for all lengths
+            up to a bound (four times the first, at least 64), and again if one is beyond that. By default, dimensions
+            whose length differs among three calls are found and treated in this way. False gives every size a trace, as
+            shadow mode does.
         device: where the graph runs, for a backend that has a choice: with ``backend="xla"`` JAX's devices, ``"cpu"``,
             ``"cuda"``, ``"tpu"`` or ``"cuda:1"``. Results stay there until Python asks for their numbers.
 
@@ -214,6 +223,8 @@ def jit(
     Raises:
         TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).
         ArgumentError: for an argument that is neither tensor nor plain (``MT108``).
+        TracingError: if the function branches on a dimension of `dynamic_shapes`, or takes its length for a plain
+            number (``MT118``).
         AutogradError: for a donated argument that requires a gradient (``MT401``).
         MismatchError: in shadow mode, if compiled code gives other numbers (``MT502``), or the graph is not what the
             function does (``MT504``).
@@ -232,6 +243,6 @@ def jit(
     backend = backends.placed(backend, device)
 
     def compiled(function: Callable[..., Any]) -> Jitted[..., Any]:
-        return _of(function, backend, passes, static_argnames, max_signatures, donate, check)
+        return _of(function, backend, passes, static_argnames, max_signatures, donate, check, None, dynamic_shapes)
 
     return compiled if function is None else compiled(function)

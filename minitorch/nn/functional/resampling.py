@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def _nearest(x: Tensor, dim: int, length: int, scale: float, middle: float) -> T
         wide = P.expand(wide, shape=(*x.shape[: dim + 1], times, *x.shape[dim + 1 :]))
         return P.reshape(wide, shape=(*x.shape[:dim], length, *x.shape[dim + 1 :]))
     places = np.floor((np.arange(length, dtype=np.float32) + np.float32(middle)) * np.float32(scale))
-    places = np.minimum(places.astype(np.int64), old - 1)[:, None]
+    places = np.minimum(places.astype(np.int64), index(old) - 1)[:, None]
     result: Tensor = Resampled.apply(x, dim, places, np.ones(places.shape, np.float32))
     return result
 
@@ -103,7 +104,7 @@ def weighted(
         wide: how much wider the kernel is made; it then averages what is left out.
         inside: whether what lies outside has no weight; otherwise it is as the first or the last element.
     """
-    old, kind = x.shape[dim], middle.dtype.type
+    old, kind = index(x.shape[dim]), middle.dtype.type
     places = np.floor(middle)[:, None] + np.arange(math.floor(-reach * wide) + 1, math.ceil(reach * wide) + 1)
     weights = kernel(np.abs(places - middle[:, None]) / kind(wide), slope)
     if inside:
@@ -116,7 +117,7 @@ def weighted(
 
 def _resized(x: Tensor, dim: int, length: int, scale: float, mode: str, align_corners: bool, antialias: bool) -> Tensor:
     """Interpolate by the kernel of a mode along a dimension."""
-    old, (_, kernel, reach) = x.shape[dim], _MODES[mode]
+    old, (_, kernel, reach) = index(x.shape[dim]), _MODES[mode]
     assert kernel is not None
     kind: Any = x.dtype.numpy.type
     if align_corners:

@@ -16,6 +16,7 @@ from ...graph.build import apply, literal, with_inputs
 from ...graph.graph import Graph
 from ...graph.values import is_splat
 from ...ir import Node, Spec
+from ...primitives import Literal
 
 
 def scatter_to_select(graph: Graph) -> Graph:
@@ -42,7 +43,7 @@ def _is_one_per_row(x: Node, updates: Node, *indices: Node) -> bool:
 
 def _counts(rows: Node) -> bool:
     """Return whether a vector is 0, 1, 2, ...: an `iota`, or in graphs made elsewhere a constant."""
-    if rows.primitive is P.constant and not is_splat(rows):
+    if rows.primitive is P.constant and isinstance(rows.params["value"], Literal):
         return bool(np.array_equal(rows.params["value"].array, np.arange(len(rows.params["value"].array))))
     return rows.primitive is P.iota
 

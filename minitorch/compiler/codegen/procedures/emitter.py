@@ -62,6 +62,9 @@ class Emitter:
         for number, array in enumerate((*range(len(procedure.buffers)), *arrays)):
             slot = self.builder.gep(table, [integer(number)], source_etype=POINTER)
             self.memory.starts[array] = self.builder.load(slot, typ=POINTER)
+        for length, number in procedure.lengths.items():
+            place = self.builder.gep(self.memory.starts[number], [integer(length.place)], source_etype=I64)
+            self.scopes.places[length], self.scopes.depths[length] = self.builder.load(place, typ=I64), 0
         for each in statements(procedure.body):
             if isinstance(each, Allocate) and each.local.place is Place.STACK:
                 kind = ir.ArrayType(stored_type(each.local.dtype, target), max(each.local.size, 1))

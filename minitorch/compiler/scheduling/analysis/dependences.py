@@ -238,7 +238,7 @@ def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Vari
         around: the variables of loops around both, which are the same for both.
     """
     indices = (write.index, bound[1], read.index, *(index for _, index, _ in read.bounds))
-    changing = frozenset[Variable]().union(*(index.variables for index in indices)) - {*around}
+    changing = frozenset(v for index in indices for v in index.variables if v.place is None) - {*around}
     if read.index == write.index and bound in read.bounds and not bound[1].is_data:  # in one iteration it would hold
         asked = changing & bound[1].variables
         if asked <= _digits_of(write.index, write.index, (), changing):
@@ -252,6 +252,7 @@ def variables_of(index: Index) -> Iterator[Variable]:
     """The loop variables in an index, but for those in data."""
     for atom, _ in index.terms:
         if isinstance(atom, Variable):
-            yield atom
+            if atom.place is None:
+                yield atom
         elif isinstance(atom, Division):
             yield from variables_of(atom.index)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from ...loop_ir.expressions import Apply, Expression, Load, Number, moved, rewritten
 from ...loop_ir.index import Variable, variable
 from ...loop_ir.loops import Nest
-from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, procedure
+from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, procedure, sole_guard
 from ..rewrites.redundancy import taken_apart
 
 # Columns of a contraction's result, of which a block of rows is kept near the core while the tiles go by. Raising it
@@ -180,6 +180,7 @@ def _recognised(nest: Nest) -> Attention:
     body, row = procedure(nest, ()).body, nest.rows[-1]
     for _ in nest.rows:
         body = next(each.body for each in body if isinstance(each, For))
+        body = guard.body if (guard := sole_guard(body)) is not None else body
     found = [each for each in _statements(body) if isinstance(each[0], Accumulate)]
     inner, totals = list[tuple[Accumulate, tuple[For, ...]]](), list[Part]()
     for each, around in found:

@@ -17,6 +17,7 @@ from ....primitives import constant
 from ...fusion.cost_model import is_expensive
 from ...fusion.fusion_groups import Group, Member
 from ...fusion.roots import AGAIN, inlined, is_stored_already
+from ...lengths import Length, Lengths, within_one
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted
 from ...loop_ir.index import Division, Index, Variable, extent_of, linear, unravelled, variable
 from ...loop_ir.loops import Bounds, Buffer, Keep, Loop, LoopKernel, Nest, Reduce, Statement, Write
@@ -215,7 +216,7 @@ def _loop_order(item: tuple[tuple[int, bool, tuple[Variable, ...]], list[Stateme
 
 def _joined(lengths: tuple[int, ...], count: int, letter: str) -> At:
     """Return loop variables for some dimensions, the first `count` of them run through by one variable."""
-    if count < 2 or 0 in lengths:
+    if count < 2 or 0 in lengths or not within_one(lengths[:count]):
         return tuple(variable(f"{letter}{number}", length) for number, length in enumerate(lengths))
     together = unravelled(variable(f"{letter}0", math.prod(lengths[:count])), lengths[:count])
     return together + tuple(variable(f"{letter}{number}", lengths[number]) for number in range(count, len(lengths)))
@@ -233,6 +234,14 @@ def _variables_of(indices: At) -> tuple[Variable, ...]:
             elif isinstance(atom, Division):
                 pending.insert(0, atom.index)
     return tuple(found)
+
+
+def _lengths(builder: _Builder, nest: Nest) -> Lengths | None:
+    """Return the lengths that vary of the arrays and loops of a nest; None if none does."""
+    columns = [column for loop in nest.loops for column in loop.columns]
+    numbers = [each.extent for each in (*nest.rows, *columns)]
+    numbers += [length for node in builder.buffers for length in node.shape]
+    return next((each.lengths for each in numbers if isinstance(each, Length)), None)
 
 
 def _is_affine(nest: Nest) -> bool:
@@ -280,12 +289,15 @@ def build_kernel(
         from .unroll import written_out
 
         nest = written_out(nest)
+    lengths = _lengths(builder, nest)
+    if lengths is not None:
+        builder.buffers.setdefault(lengths.node, len(builder.buffers))
     nodes = list(builder.buffers)
     # Of the stored values, not of the statements: a value without elements may have lost its statements.
     written = {builder.buffers[member.node] for member in group.members if member.node in stored}
     nests: tuple[Nest, ...] = (nest,)
     phases: tuple[int, ...] = (0,)
-    if cut_long and has_columns and not group.tiles:
+    if cut_long and has_columns and not group.tiles and lengths is None:
         from .split import split
 
         cut = split(nest, len(nodes), target)
@@ -300,6 +312,7 @@ def build_kernel(
             number in written,
             node.primitive is constant and is_stored_already(node),
             bounds_of(node, roots),
+            lengths is not None and node is lengths.node,
         )
         for number, node in enumerate(nodes)
     )

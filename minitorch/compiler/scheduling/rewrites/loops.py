@@ -6,13 +6,13 @@ Architectures" (2001).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from itertools import groupby
 from math import gcd
 
 from ...loop_ir.expressions import ALWAYS, Inside, Number
-from ...loop_ir.index import Variable, extent_of, unravelled, variable
+from ...loop_ir.index import Index, Variable, extent_of, unravelled, variable
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -27,6 +27,7 @@ from ...loop_ir.tree import (
     Store,
     arrays_written,
     mapped,
+    sole_guard,
     statements,
     substituted,
     tidied,
@@ -339,7 +340,7 @@ def vectorise(procedure: Procedure, loop: str) -> Procedure:
 
 @step
 def parallelise(procedure: Procedure, *names: str) -> Procedure:
-    """Share the iterations of the outermost loops among threads.
+    """Share the iterations of the outermost loops among threads. A guard between them goes inside.
 
     Law: no iteration needs another one's result, and all arrays that it has for itself are its own.
     """
@@ -347,9 +348,26 @@ def parallelise(procedure: Procedure, *names: str) -> Procedure:
     def check(each: For) -> None:
         check_independent([each.variable], each.body, f"parallelise({each.variable.name!r})", sums=False)
 
+    procedure = replace(procedure, body=_guarded_inside(procedure.body, names))
     for name in names:
         procedure = _marked(name, Kind.PARALLEL, procedure, check)
     return procedure
+
+
+def _guarded_inside(block: Block, names: Collection[str]) -> Block:
+    """Return a block with the guards between its outermost loops of some names in the innermost one."""
+    match block:
+        case (For(variable) as each,) if variable.name in names:
+            body, bounds = each.body, list[tuple[int, Index, int]]()
+            while (guard := sole_guard(body)) is not None:
+                body, bounds = guard.body, [*bounds, *guard.inside.bounds]
+            match body:
+                case (For(inner) as loop,) if bounds and inner.name in names:
+                    within = sole_guard(loop.body) or If(ALWAYS, loop.body)
+                    inside = If(Inside((*bounds, *within.inside.bounds)), within.body)
+                    return (with_body(each, _guarded_inside((with_body(loop, (inside,)),), names)),)
+            return (with_body(each, _guarded_inside(each.body, names)),)
+    return block
 
 
 @step

@@ -14,7 +14,7 @@ from ....packages import load
 from ...loop_ir.loops import Buffer, LoopKernel, Nest
 from ...loop_ir.origins import at_origin
 from ...loop_ir.tree import Procedure, parallel, procedure
-from ...loop_ir.wellformed import broken
+from ...loop_ir.wellformed import beyond_lengths, broken
 from ...target import Target
 from ..rewrite import Rewrite
 from ..rewrites import parallelise
@@ -148,13 +148,20 @@ def _legal(
         if schedule is None:
             return None
         found = applied(nest, buffers, schedule)
-        fault = broken(found)
+        fault = broken(found) or _beyond(nest, buffers, found)
         if fault is None:
             return schedule, found
     except ScheduleError as error:
         fault = str(error).partition("\n")[0]
     reasons.append(fault)
     return None
+
+
+def _beyond(nest: Nest, buffers: tuple[Buffer, ...], found: Procedure) -> str | None:
+    """Return an access beyond the lengths that a call gives which the definition has not; None without any."""
+    accesses = beyond_lengths(found)
+    added = accesses.keys() - beyond_lengths(procedure(nest, buffers)).keys() if accesses else ()
+    return next((f"memory ends at the length of a call, but there is {accesses[each]}" for each in added), None)
 
 
 def _prepacked(schedule: Schedule, found: Procedure) -> tuple[Schedule, Procedure]:
