@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from ...dtypes import int64
 from ..lengths import Length, within_one
-from .expressions import Expression, Load, indices_of
+from .expressions import Expression, Load, Position, indices_of
 from .index import Index, Looked, Variable, length_of
 from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store, loaded
 
@@ -145,18 +146,26 @@ def beyond_lengths(procedure: Procedure) -> dict[int, str]:
         if isinstance(number, int) and number in sizes and not _is_within(index, sizes[number], guards):
             found.setdefault(number, f"element {index} of {sizes[number]}")
 
+    def read(value: Expression, guards: tuple[Bound, ...]) -> None:
+        for part in value.all_parts:
+            if isinstance(part, Load):
+                check(part.buffer, part.index, (*guards, *part.inside.bounds))
+
     def within(block: Block, guards: tuple[Bound, ...]) -> None:
         for each in block:
             match each:
                 case For():
                     within(each.body, guards)
                 case If():
+                    for _, index, _ in each.inside.bounds:
+                        read(Position(int64, index), guards)
                     within(each.body, (*guards, *each.inside.bounds))
+                case Prefetch():
+                    read(Position(int64, each.index), guards)
                 case Store() | Accumulate():
                     check(each.array, each.index, guards)
-                    for part in each.value.all_parts:
-                        if isinstance(part, Load):
-                            check(part.buffer, part.index, (*guards, *part.inside.bounds))
+                    read(Position(int64, each.index), guards)
+                    read(each.value, guards)
 
     within(procedure.body, ())
     return found

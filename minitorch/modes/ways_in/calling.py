@@ -87,7 +87,8 @@ class Calling(Generic[P, R]):
         self._traces = 0
         self._warned = False
         self.dynamic_shapes = dynamic_shapes
-        finds = dynamic_shapes is None and backends.bounding(backend) is not None and not check and not schedules
+        finds = dynamic_shapes is None and passes is None and not (check or schedules)
+        finds = finds and backends.bounding(backend) is not None
         self._sizes: ManySizes | None = None
         if (dynamic_shapes and not check) or finds:
             given = None if isinstance(dynamic_shapes, bool) else dynamic_shapes

@@ -177,7 +177,7 @@ class Inspectable(Calling[P, R], Explorable):
             >>> kernel.kind, kernel.bytes_read, kernel.bytes_written
             ('K2', 128, 16)
         """
-        return self._traced_once(self._signature(args, kwargs)).program.ledger
+        return self.traced(*args, **kwargs).program.ledger
 
     def program(self, *args: Any, **kwargs: Any) -> tuple[Program, list[np.ndarray[Any, Any]]]:
         """Return the program for these arguments, and copies of its inputs: arguments, and tensors from outside.

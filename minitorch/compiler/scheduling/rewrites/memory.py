@@ -22,6 +22,7 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
+    sole_guard,
     statements,
     substituted,
     with_body,
@@ -45,7 +46,8 @@ def prefetch(procedure: Procedure, argument: int, loop: str, ahead: int, name: s
         ahead: after how many iterations the neighbours are read.
         name: of the loop over the lines of memory that they take.
 
-    Law: none for what is computed. Each iteration reads from another place, which is known before it begins.
+    Law: none for what is computed. Each iteration reads from another place, which is known before it begins. A guard of
+    the later iteration is one of the request.
     """
     check_fresh(procedure, name, near=loop)
     itemsize = procedure.buffers[argument].dtype.itemsize if argument < len(procedure.buffers) else 1
@@ -63,8 +65,12 @@ def prefetch(procedure: Procedure, argument: int, loop: str, ahead: int, name: s
                 first = first.substitute({each.variable: later})
                 line = Variable(name, min(span // per_line + 1, MOST_LINES))
                 asked = Prefetch(argument, first + variable(name, line.extent) * per_line)
-                request = If(ALWAYS.and_(0, later, each.variable.extent), (For(line, (asked,), Kind.UNROLLED),))
-                return [with_body(each, (request, *each.body))]
+                there, rest = ALWAYS.and_(0, later, each.variable.extent), each.body
+                while (guard := sole_guard(rest)) is not None:
+                    for bound in guard.inside.substitute({each.variable: later}).bounds:
+                        there = there.and_(*bound)
+                    rest = guard.body
+                return [with_body(each, (If(there, (For(line, (asked,), Kind.UNROLLED),)), *each.body))]
         return None
 
     return at_loop(procedure, loop, change)
