@@ -8,6 +8,7 @@ traced one makes a branch or a loop of the recording, which computes the variabl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any
 
 from ..control import scan, while_loop
@@ -15,6 +16,7 @@ from ..dtypes import int64
 from ..functional.creation.creation import arange
 from ..functional.creation.data import as_tensor
 from ..interpreters import current_staging
+from ..sizes import smaller
 from ..tensor import Tensor
 from ..tree import flatten
 from .rewriting import RETURN
@@ -168,7 +170,7 @@ class Rows:
 
     def __init__(self, xs: Any, plain: Any = None) -> None:
         self.plain = plain
-        self.length: int = min(tensor.shape[0] for tensor in flatten(xs)[0])
+        self.length: int = reduce(smaller, [tensor.shape[0] for tensor in flatten(xs)[0]])
         self.xs = self.slice(xs, slice(self.length))
 
     def __iter__(self) -> Iterator[Any]:

@@ -8,18 +8,19 @@ each needs one shape and type. A number of Python becomes a tensor where it diff
 from __future__ import annotations
 
 import dis
-import operator
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from types import CellType, CodeType, FunctionType, ModuleType
+from functools import partial
+from types import BuiltinMethodType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
 from ..control import cond
-from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, DType, bool_
+from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, DType, bool_, stored
 from ..errors import TracingError
 from ..functional.creation.data import as_tensor
 from ..interpreters import Staging, current_staging
@@ -27,6 +28,7 @@ from ..ir import Node, Spec, is_ours, user_source
 from ..nn.module import Module
 from ..packages import is_own
 from ..primitives import constant
+from ..sizes import is_symbolic
 from ..tensor import Batched, Tensor
 from ..tree import Structure, flatten, unflatten
 from .rewriting import JUMP, RESULT, RETURN
@@ -81,7 +83,7 @@ def is_number(value: Any) -> bool:
     """Return whether a value is a number, or computed from nothing but numbers."""
     staging, value = current_staging(), _below(value)
     if not isinstance(value, Tensor) or staging is None or not isinstance(value._value, Node):
-        return type(value) in NUMBERS or _mapped.get(id(value)) is value
+        return value.__class__ in NUMBERS or _mapped.get(id(value)) is value
     known, found, pending = _numbers.get(staging, set()), False, [value._value]
     seen: set[Node] = set()
     for node in pending:  # the list grows during the loop
@@ -118,8 +120,8 @@ class Leaf(NamedTuple):
     @classmethod
     def of(cls, value: Any) -> Leaf:
         """Describe a value."""
-        if type(value) in NUMBERS:
-            return cls(Spec((), NUMBERS[type(value)]), value, True)
+        if value.__class__ in NUMBERS:  # of a symbolic size, too
+            return cls(Spec((), NUMBERS[value.__class__]), value, True)
         if isinstance(value, (Tensor, np.ndarray, np.generic)):
             return cls(as_tensor(value).spec, UNKNOWN, is_number(value))
         return cls(None, value)
@@ -142,16 +144,22 @@ class Leaf(NamedTuple):
         if self.spec == other.spec:
             return Leaf(self.spec, UNKNOWN, is_number)
         for number, tensor in ((self, other), (other, self)):  # a number takes the type of what it meets
-            if number in known and not tensor.spec.shape and _fits(number.spec.dtype, tensor.spec.dtype):  # type: ignore[union-attr]
+            if number in known and not tensor.spec.shape and _fits(number.value, tensor.spec.dtype):  # type: ignore[union-attr]
                 return Leaf(tensor.spec, UNKNOWN, is_number)
         return None
 
 
-def _fits(number: DType, dtype: DType) -> bool:
+def _fits(number: Any, dtype: DType) -> bool:
     """Return whether a number keeps its value in a type, but for rounding."""
-    if bool_ in (number, dtype):
-        return number is dtype
-    return dtype.is_floating_point or not number.is_floating_point
+    kind = NUMBERS[number.__class__]
+    if bool_ in (kind, dtype) or (kind.is_floating_point and not dtype.is_floating_point):
+        return kind is dtype
+    if is_symbolic(number):
+        return dtype.is_floating_point or dtype is kind
+    try:
+        return math.isinf(stored(number, dtype)) <= math.isinf(number)
+    except OverflowError:
+        return False
 
 
 class Form(NamedTuple):
@@ -175,10 +183,11 @@ class Form(NamedTuple):
         if value is UNKNOWN:
             return [constant(value=0, shape=spec.shape, dtype=spec.dtype) for spec in specs]
         parts = [part for part, leaf in zip(flatten(value)[0], self.leaves, strict=True) if leaf.spec is not None]
-        return [
-            part if isinstance(part, Tensor) else as_tensor(part, dtype=spec.dtype)
+        pairs = [
+            (constant(value=part, shape=(), dtype=spec.dtype) if is_symbolic(part) else part, spec.dtype)
             for part, spec in zip(parts, specs, strict=True)
         ]
+        return [part if isinstance(part, Tensor) else as_tensor(part, dtype=dtype) for part, dtype in pairs]
 
     def value(self, tensors: Iterator[Tensor]) -> Any:
         """Return the value with the next tensors in it."""
@@ -259,7 +268,7 @@ class Variables:
         """End a block: return its values, and refuse what changes Python's objects."""
         for label, kept, parts in self.held:
             now = _parts(kept) or []
-            if len(parts) != len(now) or not all(map(operator.is_, parts, now)):
+            if len(parts) != len(now) or not all(map(_is_still, parts, now)):
                 raise refused(
                     f"a branch or loop over traced values changes {label}",
                     "the block is recorded once, and Python's objects are not part of the recording",
@@ -453,19 +462,39 @@ def _is_alike(one: Plan, other: Plan) -> bool:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return what an object holds, if it can be changed; None of other values."""
+    """Return what an object holds, if it can be changed, or holds what can be; None of other values."""
     if isinstance(value, dict):
         return [part for pair in value.items() for part in pair]
-    if isinstance(value, (list, set, deque, bytearray)):
+    if isinstance(value, (list, tuple, set, deque, bytearray)):
         return list(value)
+    if isinstance(value, np.ndarray):
+        return [value.tobytes()]
     if isinstance(value, CellType):
         with suppress(ValueError):  # it may be empty
             return [value.cell_contents]
         return []
-    is_plain = not isinstance(value, (Tensor, type, FunctionType, ModuleType)) and hasattr(value, "__dict__")
-    if isinstance(value, Module) or (is_plain and not is_own(type(value).__module__)):
+    if isinstance(value, (MethodType, BuiltinMethodType)):
+        return [value.__self__]
+    if isinstance(value, partial):
+        return [value.func, value.args, value.keywords]
+    if isinstance(value, Iterator) and hasattr(value, "__length_hint__"):
+        return [value.__length_hint__()]
+    if isinstance(value, Module):
         return _parts(vars(value))
-    return None
+    kind = value if isinstance(value, (type, FunctionType)) else type(value)
+    if isinstance(value, (Tensor, ModuleType)) or is_own(kind.__module__):
+        return None
+    if isinstance(value, FunctionType):
+        return [value.__defaults__, value.__kwdefaults__, *vars(value).values()]
+    if isinstance(value, type):  # its methods may be anything's that it inherits from
+        return [part for part in vars(value).values() if not isinstance(part, FunctionType)]
+    slots = [getattr(value, name, None) for name in getattr(kind, "__slots__", ())]
+    return slots + list(vars(value).values()) if hasattr(value, "__dict__") else slots or None
+
+
+def _is_still(before: Any, now: Any) -> bool:
+    """Return whether a part is what it was; the content of an array is one, and the rest of an iterator."""
+    return before is now or (type(before) in (bytes, int) and type(before) is type(now) and before == now)
 
 
 def held(blocks: tuple[Any, ...], own: Mapping[str, CellType]) -> list[tuple[str, Any, list[Any]]]:
@@ -478,7 +507,12 @@ def held(blocks: tuple[Any, ...], own: Mapping[str, CellType]) -> list[tuple[str
             continue
         seen.add(id(value))
         parts = _parts(value)
-        if isinstance(value, FunctionType) and not is_own(value.__module__):
+        if parts is None:
+            continue
+        kind = "a variable of an outer function" if isinstance(value, CellType) else f"a {type(value).__name__}"
+        found.append((f"`{label}`, {kind}", value, parts))
+        pending += [(label, part) for part in parts]
+        if isinstance(value, FunctionType):
             space = value.__globals__
             read = dict.fromkeys(name for code in codes(value.__code__) for name in code.co_names)
             pending += zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
@@ -486,10 +520,6 @@ def held(blocks: tuple[Any, ...], own: Mapping[str, CellType]) -> list[tuple[str
             if id(space) not in seen:
                 seen.add(id(space))
                 found.append(("a global variable", space, _parts(space) or []))
-        elif parts is not None:
-            kind = "a variable of an outer function" if isinstance(value, CellType) else f"a {type(value).__name__}"
-            found.append((f"`{label}`, {kind}", value, parts))
-            pending += [(label, part) for part in parts]
     return found
 
 

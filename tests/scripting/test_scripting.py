@@ -128,6 +128,25 @@ def test_a_session_takes_both_ways() -> None:
         assert_alike(mt.Session(graph).run(y, {x: mt.tensor(value)}), function(mt.tensor(value)))
 
 
+def test_sizes_that_vary_are_numbers() -> None:
+    @mt.script
+    def sizes(x: mt.Tensor, y: mt.Tensor) -> Any:
+        n, half, total = 5, 0.5, mt.zeros(())
+        if x.sum() > 0:
+            n, half = len(x), len(x) / 2
+        for a, b in zip(x, y, strict=False):
+            total = total + a * b
+            if a > b:
+                n += 1
+        return n * len(x), half, total
+
+    compiled = mt.jit(sizes, dynamic_shapes=True)
+    for one, other in ((3, 4), (4, 2), (5, 5), (7, 3), (2, 6)):
+        x, y = mt.linspace(-1, 3, one), mt.ones(other)
+        assert_alike(compiled(x, y), sizes(x, y))
+        assert_alike(compiled(-x, y), sizes(-x, y))
+
+
 # Surroundings ---------------------------------------------------------------------------------------------
 
 FACTOR = 2.0
@@ -264,6 +283,8 @@ REFUSED = [
     ("if x > 0:\n  y = mt.ones(2)\nelse:\n  y = mt.ones(3)\nreturn y", 1, r"`y` is f32\[2\] on one side, and f32\[3\]"),
     ("y = 1\nif x > 0:\n  y = True\nreturn y", 2, "`y` is bool on one side, and int on the other"),
     ("y = 'a'\nif x > 0:\n  y = 'b'\nreturn y", 2, "`y` is 'b' on one side, and 'a' on the other"),
+    ("y = mt.tensor(1, dtype=mt.uint8)\nif x > 0:\n  y = -1\nreturn y", 2, r"`y` is int on one side, and u8"),
+    ("y = x.half()\nif x > 0:\n  y = 1e6\nreturn y", 2, r"`y` is float on one side, and f16"),
     ("y = x\nif x > 0:\n  y = (x, x)\nreturn y", 2, r"`y` is \(f32\[\], f32\[\]\) on one side, and f32\[\]"),
     ("if x > 0:\n  return x", 1, r"the returned value is f32\[\] on one side, and None on the other"),
     ("y = x.reshape(1)\nwhile y.sum() < 9:\n  y = mt.cat([y, y])\nreturn y", 2, r"`y` is f32\[1\] before"),
@@ -274,6 +295,13 @@ REFUSED = [
     ("y = {}\nif x > 0:\n  y['a'] = x\nreturn y", 2, "changes `y`, a dict"),
     ("y = [x, {1: x}]\nif x > 0:\n  y[1][1] = x * 2\nreturn y", 2, "changes `y`, a dict"),
     ("if x > 0:\n  Object.count = Object.count\n  thing.count = 1\nreturn x", 1, "changes `thing`, a Object"),
+    ("y = ([],)\nif x > 0:\n  y[0].append(1)\nreturn x", 2, "changes `y`, a list"),
+    ("add = [x].append\nif x > 0:\n  add(x)\nreturn x", 2, "changes `add`, a list"),
+    ("def add(y=[]):\n  y.append(1)\nif x > 0:\n  add()\nreturn x", 3, "changes `add`, a list"),
+    ("class Here:\n  n = 1\nif x > 0:\n  Here.n = 2\nreturn x * Here.n", 3, "changes `Here`, a type"),
+    ("class Here:\n  __slots__ = ['n']\ny = Here()\nif x > 0:\n  y.n = 2\nreturn x", 4, "changes `y`, a Here"),
+    ("y = np.zeros(2)\nif x > 0:\n  y[0] = 1\nreturn x", 2, "changes `y`, a ndarray"),
+    ("y = iter([1, 2])\nwhile x < 9:\n  x = x + next(y)\nreturn x", 2, "changes `y`, a list_iterator"),
     ("global COUNT\nif x > 0:\n  COUNT = 2\nreturn x", 2, "changes a global variable"),
     ("def add(v):\n  y.append(v)\ny = []\nfor v in mt.ones(3):\n  add(v)\nreturn y", 4, "changes `y`, a list"),
     ("g = counter()\nif x > 0:\n  g()\nreturn x", 2, "changes `n`, a variable of an outer function"),
@@ -312,6 +340,7 @@ def test_an_error_names_line_and_rule(body: str, line: int, message: str) -> Non
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     space: dict[str, Any] = {
         "mt": mt,
+        "np": np,
         "COUNT": 1,
         "Object": Object,
         "thing": Object(),
