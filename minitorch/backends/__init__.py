@@ -38,6 +38,7 @@ class Backend:
         module: where its function ``compile`` is; loaded with its dependencies (such as LLVM) when it is first used.
         lowers: whether it lowers a graph to loops, which the passes `LOWERING` prepare.
         has_device: whether its values are in separate memory, and are copied when Python reads them.
+        bounds_sizes: whether its module has a function ``compile_bounded``: of graphs with symbolic sizes.
         keeps_bits: whether it rounds every sum, product, quotient and root as eager mode does.
         needs: a package beyond those of the engine.
         missing: what to do without that package.
@@ -46,6 +47,7 @@ class Backend:
     module: str
     lowers: bool = False
     has_device: bool = False
+    bounds_sizes: bool = False
     keeps_bits: bool = True
     needs: str = ""
     missing: str = ""
@@ -55,7 +57,7 @@ __getattr__, __dir__ = names_from(__name__, {name: f"{__name__}.{name}" for name
 
 BACKENDS = {
     "interpret": Backend("minitorch.backends.interpret"),
-    "llvm": Backend("minitorch.backends.llvm", lowers=True),
+    "llvm": Backend("minitorch.backends.llvm", lowers=True, bounds_sizes=True),
     "loops": Backend("minitorch.backends.loops", lowers=True),
     # XLA fuses products with sums, and multiplies by a reciprocal where it divides by one number.
     "xla": Backend(
@@ -115,8 +117,8 @@ def get(name: str) -> Compile:
 
 def bounding(name: str) -> Callable[..., Executable] | None:
     """Return how a backend compiles a graph with symbolic sizes for all of them up to a bound; None if it cannot."""
-    found: Callable[..., Executable] | None = getattr(load(row_of(name).module), "compile_bounded", None)
-    return found
+    row = row_of(name)
+    return load(row.module).compile_bounded if row.bounds_sizes else None
 
 
 def placed(name: str, device: str | None) -> str:

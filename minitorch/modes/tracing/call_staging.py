@@ -16,7 +16,9 @@ from ...ir import INPUT, Node, Primitive, Spec
 from ...tensor import Tensor, fetched
 
 if TYPE_CHECKING:
+    from ...sizes import Guard
     from ..guards.running import Profile
+    from .recording import Recorded
 
 Array = np.ndarray[Any, Any]
 
@@ -85,6 +87,10 @@ class CallStaging(Staging):
             return None
         self.known += [outside[each] for each in inputs]
         return np.array(values_of(needed, values)[node])
+
+    def settled_guards(self, recorded: Recorded) -> tuple[Guard, ...]:
+        """Return the guards of a recording that is over; without symbolic sizes there are none."""
+        return ()
 
     def graph(self, inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> Graph:
         """Return the recorded graph, of some of its nodes."""

@@ -18,7 +18,6 @@ from ...sizes import Guard
 from ...tensor import Tensor
 from ...tree import LEAF, Structure
 from .program import Program
-from .sized import Sized
 
 if TYPE_CHECKING:
     from minitorch_profiler.breakeven import BreakEven
@@ -118,7 +117,7 @@ class SignatureReport:
     @property
     def is_for_many(self) -> bool:
         """Whether the trace is for many sizes."""
-        return self.program is not None and isinstance(self.program.compiled, Sized)
+        return self.program is not None and self.program.is_for_many
 
     @property
     def hits(self) -> int:
@@ -159,7 +158,7 @@ class SignatureReport:
         if is_installed("minitorch_profiler") and (paid := self.break_even) is not None:
             yield f"{paid} (measured on zeros)"
         compiled: Any = self.program.compiled if self.program else None
-        if isinstance(compiled, Sized):
+        if self.is_for_many:
             how = f"each by itself, since {compiled.refused}" if compiled.refused else "once for all up to a bound"
             yield f"for many sizes, compiled {how}: {counted(compiled.compilations, 'compilation')}"
         for guard in self.guards:

@@ -11,7 +11,7 @@ import itertools
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -33,8 +33,8 @@ from ...interpreters import (
 )
 from ...ir import Node
 from ...passes import LOWERING, Run, run_pipeline
+from ...sizes import Guards, is_symbolic
 from ...tensor import Remote, Tensor, fetched, note_write
-from .sized import Sized, at_shapes, guards_of, settled_pipeline
 
 if TYPE_CHECKING:
     from ...compiler.kernels.ledger import Ledger
@@ -71,6 +71,12 @@ class _CollectedRarely:
 COLLECTED_RARELY = _CollectedRarely()
 
 
+def guards_of(graph: Graph) -> Guards | None:
+    """Return the guards of the symbolic sizes of a graph's inputs; None without any."""
+    sizes: Iterator[Any] = (length for node in graph.inputs for length in node.shape if is_symbolic(length))
+    return next((each.guards for each in sizes), None)
+
+
 class Program:
     """Graph, the pipeline's snapshots of it, and the executable that a backend made of it.
 
@@ -85,6 +91,7 @@ class Program:
         compiled: the backend's executable.
         execute: the executable, perhaps wrapped by the policy of the options.
         run: the same, but with values that stay on the backend's device, if it has one of its own.
+        is_for_many: whether it has symbolic sizes.
         takes_devices: whether `run` takes and gives values on a device.
     """
 
@@ -102,11 +109,19 @@ class Program:
         with span("passes", graph.name), COLLECTED_RARELY:
             passes = backends.passes_for(backend) if options.passes is None else options.passes
             guards = guards_of(graph)
-            self.pipeline: Run = settled_pipeline(graph, passes, guards) if guards else run_pipeline(graph, passes)
+            self.is_for_many = guards is not None
+            if guards is None:
+                self.pipeline: Run = run_pipeline(graph, passes)
+            else:
+                from .sized import settled_pipeline
+
+                self.pipeline = settled_pipeline(graph, passes, guards)
         with span("compile", graph.name), COLLECTED_RARELY:
             own = {"own": options.own} if options.own else {}
             self.compiled: backends.Executable
-            if guards:
+            if guards is not None:
+                from .sized import Sized
+
                 self.compiled = Sized(graph, self.pipeline.graph, options, self.updates, donated)
             else:
                 self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **own)
@@ -168,7 +183,10 @@ def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = (
 
     Autograd sees every one, but for those that it did not see when they were recorded, `untaped`.
     """
-    graph, untaped = at_shapes(graph, [tensor.shape for tensor in tensors], untaped)
+    if guards_of(graph) is not None:
+        from .sized import at_shapes
+
+        graph, untaped = at_shapes(graph, [tensor.shape for tensor in tensors], untaped)
     values: dict[Node, Tensor] = dict(zip(graph.inputs, tensors, strict=True))
     recording = is_grad_enabled()
     try:

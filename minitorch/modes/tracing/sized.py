@@ -87,12 +87,6 @@ def _of_one_size(what: str, source: Source | None) -> TracingError:
     )
 
 
-def guards_of(graph: Graph) -> Guards | None:
-    """Return the guards of the symbolic sizes of a graph's inputs; None without any."""
-    sizes: Iterator[Any] = (length for node in graph.inputs for length in node.shape if is_symbolic(length))
-    return next((each.guards for each in sizes), None)
-
-
 def settled_pipeline(graph: Graph, passes: Sequence[Any], guards: Guards) -> Run:
     """Apply passes, but for those that would decide by a size."""
     stages: list[Stage] = []
@@ -105,8 +99,6 @@ def settled_pipeline(graph: Graph, passes: Sequence[Any], guards: Guards) -> Run
 
 def at_shapes(graph: Graph, shapes: Sequence[Shape], nodes: Container[Node] = ()) -> tuple[Graph, Container[Node]]:
     """Return a graph, and some of its nodes, with the sizes of inputs of these shapes in place of symbols."""
-    if guards_of(graph) is None:
-        return graph, nodes
     sizes = {name: (shapes[place][axis] - added) // by for name, (place, axis, by, added) in _sources(graph)}
     found = at_sizes(graph, lambda each: value_at(each, sizes))
     return found, {now for now, then in zip(found.nodes, graph.nodes, strict=True) if then in nodes}

@@ -10,7 +10,7 @@ become further outputs of the first (`differentiable`).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...graph import Graph
@@ -31,7 +31,6 @@ from .explain import SignatureReport
 from .options import Options, Request
 from .program import Callbacks, Program
 from .recording import Recorded, record
-from .sized import SizedStaging
 from .traced import TakingTurns, Traced
 
 
@@ -41,13 +40,12 @@ def trace(request: Request, options: Options, report: SignatureReport) -> Traced
     policy, name, start = options.policy, request.name, time.perf_counter()
     with span("trace", name):
         around = Observed(function, zip(names, leaves, strict=True), policy.sees_libraries)
-        staging = SizedStaging(name, around.names, symbols, Guards()) if symbols else CallStaging(name, around.names)
+        staging = _staging(name, around, symbols)
         staging.keeps_values = policy.is_frozen
         reachable = Places(function, [leaf for leaf in leaves if isinstance(leaf, Module) or callable(leaf)])
         try:
             recorded = record(function, leaves, structure, names, staging, around, policy.is_frozen, reachable)
-            if isinstance(staging, SizedStaging):
-                report.guards = staging.settled_guards(recorded)
+            report.guards = staging.settled_guards(recorded)
             around.watches += [contents_of(item) for item in dict.fromkeys(staging.known)]
             policy.accept(request, recorded, staging, around)
         except BaseException:
@@ -88,6 +86,14 @@ def trace(request: Request, options: Options, report: SignatureReport) -> Traced
     traced = kind(staging, around, program, recorded, backward, donated, report, callbacks)
     policy.finish(request, recorded, traced)
     return traced
+
+
+def _staging(name: str, around: Observed, symbols: Mapping[str, Mapping[int, str]]) -> CallStaging:
+    if not symbols:
+        return CallStaging(name, around.names)
+    from .sized import SizedStaging
+
+    return SizedStaging(name, around.names, symbols, Guards())
 
 
 def contents_of(item: Captured) -> Watch:

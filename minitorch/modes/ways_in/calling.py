@@ -88,7 +88,7 @@ class Calling(Generic[P, R]):
         self._warned = False
         self.dynamic_shapes = dynamic_shapes
         finds = dynamic_shapes is None and passes is None and not (check or schedules)
-        finds = finds and backends.bounding(backend) is not None
+        finds = finds and backends.row_of(backend).bounds_sizes
         self._sizes: ManySizes | None = None
         if (dynamic_shapes and not check) or finds:
             given = None if isinstance(dynamic_shapes, bool) else dynamic_shapes
