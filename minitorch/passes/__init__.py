@@ -19,7 +19,7 @@ from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
 from .dead_code import DEAD_CODE, IDENTITIES
 from .eight_bits import CHANNELS_LAST, EARLY_QUANTISATION, INTEGER_PRODUCTS, REQUANTISATION
-from .lowering import CONTRACTION_DIMENSIONS, SCATTER_TO_SELECT, SINK_RESHAPES
+from .lowering import BRANCH_TO_SELECT, CONTRACTION_DIMENSIONS, SCATTER_TO_SELECT, SINK_RESHAPES
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 
@@ -42,6 +42,7 @@ DEFAULT: tuple[Pass, ...] = (
 )
 
 LOWERING: tuple[Pass, ...] = (
+    BRANCH_TO_SELECT,  # so that the others see what was in branches
     IDENTITIES,  # before the passes that search for patterns
     EARLY_QUANTISATION,  # so that products have it in their epilogue
     INTEGER_PRODUCTS,
@@ -111,6 +112,7 @@ def lowered(graph: Graph) -> Graph:
 __all__ = [
     "AFFINE_FOLDING",
     "ALGEBRA",
+    "BRANCH_TO_SELECT",
     "CHANNELS_LAST",
     "COMMON_SUBEXPRESSIONS",
     "CONSTANT_FOLDING",

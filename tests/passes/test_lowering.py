@@ -21,6 +21,7 @@ from minitorch.errors import MismatchError, ParseError
 from minitorch.graph import Graph, apply, input_node
 from minitorch.ir import LOWERED, Spec
 from minitorch.passes import (
+    BRANCH_TO_SELECT,
     CONTRACTION_DIMENSIONS,
     DEFAULT,
     LOWERING,
@@ -211,6 +212,41 @@ def test_other_scatters_stay(line: str) -> None:
           return %2
     """)
     assert SCATTER_TO_SELECT(graph) is graph
+
+
+# Branches ------------------------------------------------------------------------------------------------------
+
+BRANCHES: list[Function] = [
+    lambda x: mt.cond(x.sum() > 0, lambda: x.sqrt(), lambda: x),
+    lambda x: mt.cond(x[0] > 0, lambda: (x, x.log(), 2, x), lambda: (x * x, x.sum() / x, 3, x)),
+    lambda x: mt.cond(x[0] > 0, lambda: mt.cond(x[1] > 0, lambda: x * 2, lambda: x * 3), lambda: -x),
+    lambda x: mt.scan(lambda h, v: (mt.cond(v > h, lambda: v, lambda: h * 0.5), h), x[0], x),
+    lambda x: mt.while_loop(lambda v: v < 9, lambda v: mt.cond(v > 2, lambda: v + v, lambda: v + 1.5), x[0]),
+    lambda x: mt.cond((n := x.nan_to_num().long())[2] != 0, lambda: n // n[2], lambda: n % 5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", BRANCHES)
+def test_a_branch_of_little_work_is_a_selection(function: Function) -> None:
+    graph = graph_of(function, normal(4))
+    after = BRANCH_TO_SELECT(graph)
+    assert "cond(" in str(graph) and "cond(" not in str(after)
+    for numbers in ([1, 2, 3, 4], [-1, 2, 0, np.nan], [0, -0.0, -7, 1e30], [1, -1, -1, np.inf]):
+        (array,) = arrays = [np.array(numbers, np.float32)]
+        right = evaluate_graph(graph, arrays)
+        assert all(map(same_bits, evaluate_graph(after, arrays), right))
+        assert all(map(same_bits, backends.get("llvm")(lowered(graph))([array]), right))
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: mt.cond(x[0] > 0, lambda: x[x.long()], lambda: x),  # may fail
+    lambda x: mt.cond(x[0] > 0, lambda: 2 ** x.long(), lambda: x.long()),
+    lambda x: mt.cond(x[0] > 0, lambda: mt.rand(4), lambda: x),
+    lambda x: mt.cond(x[0] > 0, lambda: x.expand(999, 4).exp() + 0, lambda: mt.zeros(999, 4)),
+    lambda x: mt.cond(x[0] > 0, lambda: mt.while_loop(lambda v: v < 9, lambda v: v + v, x[0]), lambda: x[0]),
+])  # fmt: skip
+def test_other_branches_stay(function: Function) -> None:
+    assert "cond" in BRANCH_TO_SELECT(graph_of(function, normal(4))).count()
 
 
 # As part of the pipeline ----------------------------------------------------------------------------------------

@@ -1,15 +1,16 @@
-"""Passes for backends that compile: products as contractions, reshapes and scatters as their loops read them."""
+"""Passes for backends that compile: products as contractions; reshapes, scatters and branches as loops read them."""
 
 from __future__ import annotations
 
 from ... import primitives as P
+from ...graph.control_flow import cond
 from ...graph.graph import Graph
 from ...ir import Primitive
 from ...packages import load
 from ..pipeline import Pass
 from .sink_reshapes import SINK_RESHAPES
 
-__all__ = ["CONTRACTION_DIMENSIONS", "SCATTER_TO_SELECT", "SINK_RESHAPES"]
+__all__ = ["BRANCH_TO_SELECT", "CONTRACTION_DIMENSIONS", "SCATTER_TO_SELECT", "SINK_RESHAPES"]
 
 
 def _later(primitive: Primitive, name: str, doc: str, rearranges: bool = False) -> Pass:
@@ -25,6 +26,11 @@ def _later(primitive: Primitive, name: str, doc: str, rearranges: bool = False) 
     return Pass(name, run, doc, rearranges=rearranges)
 
 
+BRANCH_TO_SELECT = _later(
+    cond,
+    "branch to select",
+    "Compute both sides of a branch of little work, and select, so that a loop around it stays in native code.",
+)
 CONTRACTION_DIMENSIONS = _later(
     P.dot,
     "contraction dimensions",
