@@ -188,6 +188,9 @@ class Calling(Generic[P, R]):
                 raise
             self._sizes.keep_apart(call)
             return None
+        if self._sizes.given is None:
+            names = " and ".join(f"`{name}`" for name in symbols)
+            report.reason += f"; lengths of {names} vary, so that this trace is for all of them"
         self._sizes.add(call, request.names, symbols, traced, report.guards)
         return traced
 

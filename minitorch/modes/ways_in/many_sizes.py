@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError
 from ...ir import Shape
 from ...sizes import Guard
 from ...tensor import Tensor
 from ..guards.signature import Call
-from ..tracing.sized import Symbols
-from ..tracing.traced import Traced
+
+if TYPE_CHECKING:
+    from ..tracing.sized import Symbols
+    from ..tracing.traced import Traced
 
 SIZES_APART = 2  # calls that get traces of their own before their dimensions get symbols
 SHORTEST = 2  # a length of 0 or 1 is a case of its own: an empty array, or an operand that is repeated

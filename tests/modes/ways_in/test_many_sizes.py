@@ -151,6 +151,7 @@ def test_a_training_step_finds_out_by_itself_that_batches_vary():
     for one, two in zip(model.state_dict().values(), other.state_dict().values(), strict=True):
         np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-3, atol=1e-4)
     assert step.explain().traced == 3 and "f32[s0,8]" in str(step.explain())
+    assert "lengths of `x` and `y` vary, so that this trace is for all of them" in step.explain().misses[-1]
     step, losses = trained(third, lambda f: mt.jit(f, dynamic_shapes=False), sizes[:4])
     assert step.explain().traced == 4
 
