@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from ..dtypes import int64
 from ..graph.build import input_node
 from ..ir import Node, Spec
+from ..polynomials import Atom, Polynomial, constant_of, text_of
 from ..sizes import Guards, Size, is_symbolic, key_of, value_at
 
 MOST = 64  # different lengths in a program
@@ -51,13 +52,36 @@ class Lengths:
         """Return a symbolic size as a `Length`; a plain number unchanged.
 
         Raises:
-            UnboundedError: for a number that is no integer.
+            UnboundedError: for a number that is no integer, or has no bound.
         """
         if not is_symbolic(size):
             return size
         if type(size) is not Size:
             raise UnboundedError(f"{size} is no integer")
-        return Length(size, value_at(size, self.most), self)
+        return Length(size, self._most_of(size.polynomial), self)
+
+    def _most_of(self, polynomial: Polynomial) -> int:
+        """Return a bound of a formula, by the bounds of what it is made of.
+
+        Raises:
+            UnboundedError: for a formula that need not be largest where these are, such as a remainder.
+        """
+        total = 0
+        for monomial, factor in polynomial:
+            if monomial and factor < 0:
+                raise UnboundedError(f"{text_of(polynomial)} is not bounded by the bounds of its symbols")
+            total += factor * prod(map(self._most_of_atom, monomial))
+        return total
+
+    def _most_of_atom(self, atom: Atom) -> int:
+        if not atom.sides:
+            return self.most[atom.kind]
+        left, right = atom.sides
+        if atom.kind == "//":
+            if not (divisor := constant_of(right)) or divisor < 0:
+                raise UnboundedError(f"a length is divided by {text_of(right)}")
+            return self._most_of(left) // int(divisor)
+        return (min if atom.kind == "min" else max)(self._most_of(left), self._most_of(right))
 
     def place(self, formula: Any) -> int:
         """Return the place of a formula among the lengths."""
@@ -100,9 +124,8 @@ class Length(int):
         Raises:
             UnboundedError: for a formula that need not be largest where its symbols are.
         """
+        self.lengths.of(self.size)
         terms = dict(self.size.polynomial)
-        if any(factor < 0 for monomial, factor in terms.items() if monomial):
-            raise UnboundedError(f"{self.size} is not bounded by the bounds of its symbols")
         added = terms.pop((), 0)
         factor = reduce(gcd, map(int, terms.values()))
         alone = Size(frozenset((each, by // factor) for each, by in terms.items()), 0, Guards())
@@ -132,7 +155,12 @@ def _method(name: str) -> Callable[[Length, Any], Any]:
         if not isinstance(other, int):
             return NotImplemented
         formula = getattr(self.size, name)(other.size if isinstance(other, Length) else other)
-        return self.lengths.of(formula)
+        if not is_symbolic(formula):
+            return formula
+        try:
+            return self.lengths.of(formula)
+        except UnboundedError:  # a difference of costs: no index and no loop has it, see `parts`
+            return Length(formula, value_at(formula, self.lengths.most), self.lengths)
 
     return method
 

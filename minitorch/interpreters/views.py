@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Node, Shape
-from ..sizes import hint_of
+from ..sizes import hint_of, is_symbolic
 from ..tensor import Batched, Remote, Tensor, View
 
 
@@ -179,6 +179,9 @@ def _apart(shape: Shape) -> Shape:
 
 
 def _with_strides(shape: Shape, strides: Shape) -> np.ndarray[Any, Any]:
+    for length in shape:
+        if is_symbolic(length):  # a dimension of length 1 joins any other: that is a question about the length
+            bool(length == 1)
     return np.lib.stride_tricks.as_strided(_ONE_BYTE, hint_of(shape), hint_of(strides))
 
 

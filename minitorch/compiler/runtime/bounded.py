@@ -115,7 +115,7 @@ class Bounded:
 
         scale = max(length / self.most[name] for name, length in sizes.items())
         is_small = all(work_of(kernel) * scale < 2 * GRAIN for kernel in self.compiled.ledger.kernels)
-        numbers = [np.asarray(value_at(value, sizes), node.dtype.numpy) for node, value in self._numbers]
+        numbers = [np.asarray(value_at(value, sizes)).astype(node.dtype.numpy) for node, value in self._numbers]
         given = [*numbers, self._lengths.values(sizes)]
         results = [at(node.shape) for node in self._graph.outputs]
         lengths = GivenLengths(laid_out, laid_out(self.compiled.written), results, is_small)

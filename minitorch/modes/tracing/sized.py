@@ -20,7 +20,7 @@ from ...ir import Node, Shape, Source, Spec
 from ...passes import Run, run_pipeline
 from ...passes.lowering.at_sizes import at_sizes
 from ...passes.pipeline import Stage
-from ...sizes import Guard, Guards, UndecidedError, is_symbolic, value_at
+from ...sizes import Guard, Guards, Size, UndecidedError, is_symbolic, value_at
 from ..objects.outcome import New
 from .call_staging import CallStaging
 
@@ -72,9 +72,19 @@ class SizedStaging(CallStaging):
                 raise _of_one_size(f"{value} is returned", None)
         found = tuple(self.guards_of_sizes.found.values())
         for guard in found:
-            if guard.kind == "==" and guard.outcome and type(guard.right) in (int, float):
+            if (
+                guard.kind == "=="
+                and guard.outcome
+                and type(guard.right) in (int, float)
+                and not _has_parts(guard.left)
+            ):
                 raise _of_one_size(f"{guard.left} is taken for a plain number", guard.source)
         return found
+
+
+def _has_parts(size: Any) -> bool:
+    """Return whether a formula has a quotient or the like, so that many lengths give one number, as of ``n % 2``."""
+    return type(size) is Size and any(atom.sides for monomial, _ in size.polynomial for atom in monomial)
 
 
 def _of_one_size(what: str, source: Source | None) -> TracingError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
@@ -60,7 +60,7 @@ class Calling(Generic[P, R]):
         donate: Donations = (),
         check: bool | str | Path = False,
         schedules: Own | None = None,
-        dynamic_shapes: Given | bool | None = None,
+        dynamic_shapes: Given | bool = False,
     ) -> None:
         backends.check(backend)
         if not callable(function):
@@ -87,11 +87,10 @@ class Calling(Generic[P, R]):
         self._traces = 0
         self._warned = False
         self.dynamic_shapes = dynamic_shapes
-        finds = dynamic_shapes is None and passes is None and not (check or schedules)
-        finds = finds and backends.row_of(backend).bounds_sizes
+        finds = dynamic_shapes is True and passes is None and not schedules
         self._sizes: ManySizes | None = None
-        if (dynamic_shapes and not check) or finds:
-            given = None if isinstance(dynamic_shapes, bool) else dynamic_shapes
+        if not check and (finds or isinstance(dynamic_shapes, Mapping)):
+            given = dynamic_shapes if isinstance(dynamic_shapes, Mapping) else None
             self._sizes = ManySizes(given, surroundings.name(function))
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())
@@ -218,6 +217,8 @@ class Calling(Generic[P, R]):
     def _forget(self, key: Any, reports: Sequence[SignatureReport]) -> None:
         """Forget a signature whose module is gone."""
         self._traced.pop(key, None)
+        if self._sizes is not None:
+            self._sizes.forget(reports)
         self._reports = [each for each in self._reports if not any(each is gone for gone in reports)]
 
     def _made(self, request: Request, report: SignatureReport) -> Traced:
@@ -264,6 +265,6 @@ class Calling(Generic[P, R]):
             for traced in [traced for traced in variants if traced.report is victim]:
                 variants.remove(traced)
                 if self._sizes is not None:
-                    self._sizes.forget(traced)
+                    self._sizes.forget([victim])
             if not list(variants):
                 self._traced.pop(key, None)

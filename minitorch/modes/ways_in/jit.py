@@ -153,7 +153,7 @@ class JitOptions(TypedDict, total=False):
     max_signatures: int
     donate: Donations
     check: bool | str | Path
-    dynamic_shapes: Given | bool | None
+    dynamic_shapes: Given | bool
     device: str | None
 
 
@@ -178,7 +178,7 @@ def jit(
     max_signatures: int = MAX_SIGNATURES,
     donate: Donations = (),
     check: bool | str | Path = False,
-    dynamic_shapes: Given | bool | None = None,
+    dynamic_shapes: Given | bool = False,
     device: str | None = None,
 ) -> Jitted[..., Any] | Callable[[Callable[..., Any]], Jitted[..., Any]]:
     """Compile a function: trace it once per signature, then run the graph.
@@ -205,9 +205,9 @@ def jit(
         dynamic_shapes: dimensions whose length may be another one in every call, with a name for each:
             ``{"x": {0: "batch"}}``. Dimensions of one name have one length. There is one trace for all lengths from 2
             on that keep its guards, which ``explain()`` lists; the backend ``llvm`` compiles it once, for all lengths
-            up to a bound (four times the first, at least 64), and again if one is beyond that. By default, dimensions
-            whose length differs among three calls are found and treated in this way. False gives every size a trace, as
-            shadow mode does.
+            up to a bound (four times the first, at least 64), and again if one is beyond that. With True, dimensions
+            whose length differs among three calls are found and treated in this way. Without, every size has a trace
+            of its own, as in shadow mode.
         device: where the graph runs, for a backend that has a choice: with ``backend="xla"`` JAX's devices, ``"cpu"``,
             ``"cuda"``, ``"tpu"`` or ``"cuda:1"``. Results stay there until Python asks for their numbers.
 

@@ -17,6 +17,7 @@ from ...tensor import Tensor
 from ..guards.signature import Call
 
 if TYPE_CHECKING:
+    from ..tracing.explain import SignatureReport
     from ..tracing.sized import Symbols
     from ..tracing.traced import Traced
 
@@ -44,7 +45,7 @@ class _Member:
                 expected = then[axis] if symbol is None else sizes.setdefault(symbol, length)
                 if length != expected:
                     return False
-        return all(sizes.values()) and all(guard.holds(sizes) for guard in self.guards)
+        return all(size >= SHORTEST for size in sizes.values()) and all(guard.holds(sizes) for guard in self.guards)
 
 
 class ManySizes:
@@ -79,7 +80,11 @@ class ManySizes:
                 first.setdefault(id(leaf), name)
         named = [first[id(tensor)] for tensor in call.tensors]
         shapes = _shapes(call)
-        found = self._varying(call.family, shapes, named) if self.given is None else self._named(named, shapes)
+        if self.given is None:
+            found = self._varying(call.family, shapes, named)
+        else:  # of a tensor that is given twice, the first name; nothing for an argument that is no tensor
+            own = {name: first.get(id(leaf), "") for name, leaf in zip(names, call.leaves, strict=True)}
+            found = self._named({own.get(name, name): axes for name, axes in self.given.items()}, named, shapes)
         if any(shapes[named.index(name)][axis] < SHORTEST for name, axes in found.items() for axis in axes):
             return {}
         return found
@@ -98,11 +103,12 @@ class ManySizes:
                     found.setdefault(names[place], {})[axis] = symbols.setdefault(lengths, f"s{len(symbols)}")
         return found
 
-    def _named(self, names: list[str], shapes: list[Shape]) -> Symbols:
-        assert self.given is not None
+    def _named(self, given: Given, names: list[str], shapes: list[Shape]) -> Symbols:
         found: dict[str, dict[int, str]] = {}
         lengths: dict[str, int] = {}
-        for name, axes in self.given.items():
+        for name, axes in given.items():
+            if not name:
+                continue
             if name not in names:
                 raise ArgumentError(
                     "MT108",
@@ -143,10 +149,13 @@ class ManySizes:
         }
         self._members.setdefault(call.family, []).append(_Member(traced, _shapes(call), places, guards))
 
-    def forget(self, traced: Traced) -> None:
-        """Forget a trace."""
-        for members in self._members.values():
-            members[:] = [each for each in members if each.traced is not traced]
+    def forget(self, reports: Sequence[SignatureReport]) -> None:
+        """Forget the traces with these reports."""
+        for family, members in list(self._members.items()):
+            members[:] = [each for each in members if not any(each.traced.report is gone for gone in reports)]
+            if not members:
+                del self._members[family]
+                self._seen.pop(family, None)
 
 
 def _shapes(call: Call) -> list[Shape]:

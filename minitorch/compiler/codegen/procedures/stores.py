@@ -13,6 +13,7 @@ from ...loop_ir.loops import neutral
 from ...loop_ir.tree import Accumulate, Block, Local, Place, Procedure, Read, Store, arrays_read
 from ...scheduling.analysis.finding import factors_of
 from ...target import MOST_STEP
+from ..builder import is_known_mask
 from ..instructions import before_store, combine, constant, multiply_add
 from ..vector_memory import integer, shuffled, store_interleaved, store_past_caches
 from .conditions import lanes_in_use
@@ -131,7 +132,12 @@ class Stores:
         old = self.expressions.value(current)
         if factors:
             a, b, old = self.scopes.alike(*(self.expressions.value(factor) for factor in factors), old)
-            new = multiply_add(self.builder, dtype, a, b, old)
+            mask = self.scopes.mask
+            if mask is not None and not is_known_mask(mask) and isinstance(old, ir.Constant):
+                # LLVM 22 may load what a mask excludes for a multiply-add that is zero there; the sum is the same.
+                new = self.builder.fadd(self.builder.fmul(a, b), old)
+            else:
+                new = multiply_add(self.builder, dtype, a, b, old)
         elif dtype is int32 and (summed := self.expressions.groups.added(each, old)) is not None:
             new = summed
         else:

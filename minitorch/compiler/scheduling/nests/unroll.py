@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from ...lengths import Length
 from ...loop_ir.expressions import (
     Apply,
     Expression,
@@ -32,6 +33,8 @@ def written_out(nest: Nest) -> Nest:
     """Write out a nest without columns, if they are few and its rows near in memory; else return it as it is."""
     columns = max((extent_of(loop.columns) for loop in nest.loops), default=1)
     parts = sum(extent_of(loop.columns) * len(list(each.value.all_parts)) for loop, each in nest.statements)
+    if any(isinstance(each.extent, Length) for loop in nest.loops for each in loop.columns):
+        return nest
     if not 1 < columns <= MOST_COLUMNS or parts > MOST_PARTS or nest.scratch or not nest.rows:
         return nest
     if not _rows_are_near(nest, nest.rows[-1]):
