@@ -231,6 +231,9 @@ class Real(Symbolic):
         self.kind, self.left, self.right, self.hint, self.guards = kind, left, right, hint, guards
         self._key = kind, key_of(left), key_of(right)
 
+    def __int__(self) -> int:
+        return int(self.__index__())
+
     def __repr__(self) -> str:
         return f"({inside(self.left)} {self.kind} {inside(self.right)})"
 

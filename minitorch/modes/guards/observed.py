@@ -373,6 +373,11 @@ class Observed:
         }
         return found | {f"{type(module).__name__}.training": training for module, training in self.modules}
 
+    @property
+    def seen(self) -> list[Watch]:
+        """The watches on all values outside that the function has read or written so far."""
+        return list(self._found.values())
+
     def settle(self, name: str, warn: bool) -> list[str]:
         """Accept the function's own changes after the trace, warn of them, and return their names."""
         for module in self._imports & sys.modules.keys():

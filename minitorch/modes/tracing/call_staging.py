@@ -17,6 +17,7 @@ from ...tensor import Tensor, fetched
 
 if TYPE_CHECKING:
     from ...sizes import Guard
+    from ..guards.observed import Observed
     from ..guards.running import Profile
     from .recording import Recorded
 
@@ -88,7 +89,7 @@ class CallStaging(Staging):
         self.known += [outside[each] for each in inputs]
         return np.array(values_of(needed, values)[node])
 
-    def settled_guards(self, recorded: Recorded) -> tuple[Guard, ...]:
+    def settled_guards(self, recorded: Recorded, around: Observed) -> tuple[Guard, ...]:
         """Return the guards of a recording that is over; without symbolic sizes there are none."""
         return ()
 

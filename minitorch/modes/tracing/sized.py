@@ -25,6 +25,7 @@ from ..objects.outcome import New
 from .call_staging import CallStaging
 
 if TYPE_CHECKING:
+    from ..guards.observed import Observed
     from .options import Options
     from .recording import Recorded
 
@@ -60,7 +61,7 @@ class SizedStaging(CallStaging):
         self.sized_inputs += [node] if symbols else []
         return node
 
-    def settled_guards(self, recorded: Recorded) -> tuple[Guard, ...]:
+    def settled_guards(self, recorded: Recorded, around: Observed) -> tuple[Guard, ...]:
         """Return the guards of a recording that is over.
 
         Raises:
@@ -70,6 +71,9 @@ class SizedStaging(CallStaging):
             value = leaf.value if isinstance(leaf, New) else leaf
             if is_symbolic(value):
                 raise _of_one_size(f"{value} is returned", None)
+        for watch in around.seen:
+            if is_symbolic(value := watch.look()):
+                raise _of_one_size(f"`{watch.name}` is set to {value}", None)
         found = tuple(self.guards_of_sizes.found.values())
         for guard in found:
             if (

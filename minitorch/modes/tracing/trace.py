@@ -45,7 +45,7 @@ def trace(request: Request, options: Options, report: SignatureReport) -> Traced
         reachable = Places(function, [leaf for leaf in leaves if isinstance(leaf, Module) or callable(leaf)])
         try:
             recorded = record(function, leaves, structure, names, staging, around, policy.is_frozen, reachable)
-            report.guards = staging.settled_guards(recorded)
+            report.guards = staging.settled_guards(recorded, around)
             around.watches += [contents_of(item) for item in dict.fromkeys(staging.known)]
             policy.accept(request, recorded, staging, around)
         except BaseException:

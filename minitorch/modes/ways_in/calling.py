@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ... import backends
-from ...errors import ArgumentError, TracingError, compose
+from ...errors import ArgumentError, compose
 from ...interpreters import is_grad_enabled, leaked
 from ...interpreters.state import thread
 from ...ir import Node, warn_user
@@ -182,10 +182,10 @@ class Calling(Generic[P, R]):
             return None
         try:
             traced = self._made(request._replace(symbols=symbols), report)
-        except TracingError as error:
-            if error.code != "MT118" or self._sizes.given is not None:
+        except Exception:
+            if self._sizes.given is not None:
                 raise
-            self._sizes.keep_apart(call)
+            self._sizes.keep_apart(call)  # what a symbol cannot do, a number may
             return None
         if self._sizes.given is None:
             names = " and ".join(f"`{name}`" for name in symbols)
