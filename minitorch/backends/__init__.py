@@ -148,7 +148,7 @@ def passes_for(name: str) -> tuple[Pass, ...]:
 
     Example:
         >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")][:3]
-        ['identities', 'early quantisation', 'integer products']
+        ['branch to select', 'identities', 'early quantisation']
     """
     from ..passes import DEFAULT, LOWERING
 
