@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...lengths import Length
 from ...loop_ir.expressions import Expression, looked_up
 from ...loop_ir.loops import Nest
 from ...target import Target
@@ -30,7 +31,11 @@ def product_schedule(nest: Nest, target: Target, facts: Facts = NO_FACTS) -> tup
     whole = whole_groups(product)
     cut = tiling(whole, target)
     if cut.groups is None or whole is product:
-        return tuple(_steps(product, tiling(product, target)))
+        cut = tiling(product, target)
+        varies = any(isinstance(each.extent, Length) for each in (*product.batch, *product.rows))
+        if varies and product.rows and product.height % cut.block_rows:
+            cut = replace(cut, packs_left=False)  # a block beyond the bound is packed without its guard
+        return tuple(_steps(product, cut))
     return R.reorder(*(each.name for each in whole.ks)), *_steps(whole, cut)
 
 
