@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from minitorch.errors import GraphError, ShapeError, TranslationError
+from minitorch.errors import TranslationError
 from minitorch.functional.operands import from_array
 from minitorch.graph import Graph
 from minitorch.interpreters import Captured, current_handler, set_grad_enabled, set_handler
@@ -26,6 +25,7 @@ from minitorch.modes.guards.signature import Signatures, plain
 from minitorch.modes.objects.outcome import Argument, Output
 from minitorch.modes.objects.places import Places
 from minitorch.modes.tracing.recording import record
+from minitorch.modes.tracing.sized import settled_pipeline
 from minitorch.modes.ways_in.inspection import Inspectable
 from minitorch.modes.ways_in.jit import Jitted
 from minitorch.nn import Module, Parameter
@@ -34,7 +34,7 @@ from minitorch.passes.algebra import RECIPROCALS
 from minitorch.passes.patterns import Match, number, op, wildcard
 from minitorch.passes.pipeline import table_pass
 from minitorch.passes.rewrite import Rule, Rules, rewrite
-from minitorch.sizes import Guards, UndecidedError
+from minitorch.sizes import Guards
 from minitorch.tensor import Tensor
 from minitorch.tree import Structure
 from minitorch_inference.frozen import Frozen
@@ -238,11 +238,7 @@ def _passed(
     graph = _without_floors(traced.graph, traced.parameters)
     if not dynamic:
         return traced, run_pipeline(graph, (*PASSES, POSITIONS)).graph
-    with guards.settled():
-        for each in PASSES:
-            with suppress(UndecidedError, ShapeError, GraphError):  # a pass that would decide by a size is left out
-                graph = each(graph)
-    return traced, graph
+    return traced, settled_pipeline(graph, PASSES, guards).graph
 
 
 def _dynamic(axes: Axes, names: Sequence[str], leaves: Sequence[Any]) -> dict[tuple[int, int], str]:

@@ -55,11 +55,6 @@ class Inside:
         distance = index - length
         return self.and_(distance.bounds[0], distance, 0)
 
-    @property
-    def lengths(self) -> frozenset[Variable]:
-        """The lengths that a call gives, among the variables."""
-        return frozenset(each for each in self.variables if each.place is not None)
-
     def substitute(self, places: Places) -> Inside:
         """Return the conditions with other expressions in place of variables."""
         if self.variables.isdisjoint(places):
