@@ -30,11 +30,11 @@ from ..tracing.explain import SignatureReport, difference
 from ..tracing.options import PLAIN, Options, Policy, Request
 from ..tracing.trace import trace
 from ..tracing.traced import Traced
-from .many_sizes import Given, ManySizes
 
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own
     from ..tracing.module_traces import Lent
+    from .many_sizes import Given, ManySizes
 
 # The parameters and the result of the function.
 P = ParamSpec("P")
@@ -90,6 +90,8 @@ class Calling(Generic[P, R]):
         finds = dynamic_shapes is True and passes is None and not schedules
         self._sizes: ManySizes | None = None
         if not check and (finds or isinstance(dynamic_shapes, Mapping)):
+            from .many_sizes import ManySizes
+
             given = dynamic_shapes if isinstance(dynamic_shapes, Mapping) else None
             self._sizes = ManySizes(given, surroundings.name(function))
         self._lock = threading.RLock()
@@ -217,6 +219,7 @@ class Calling(Generic[P, R]):
     def _forget(self, key: Any, reports: Sequence[SignatureReport]) -> None:
         """Forget a signature whose module is gone."""
         self._traced.pop(key, None)
+        self._apart.pop(key, None)
         if self._sizes is not None:
             self._sizes.forget(reports)
         self._reports = [each for each in self._reports if not any(each is gone for gone in reports)]

@@ -24,11 +24,11 @@ from ..guards.donation import Names as Donations
 from ..tracing.explain import counted
 from .calling import P, R
 from .inspection import Inspectable
-from .many_sizes import Given
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
     from ...compiler.scheduling.rewrites import Rewrite
+    from .many_sizes import Given
 
 MAX_SIGNATURES = 32
 
